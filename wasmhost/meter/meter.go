@@ -1,0 +1,135 @@
+// Package meter puts a WebAssembly module on a leash before it is compiled.
+//
+// A compiled guest that loops never returns to Go: it cannot be stopped, and Go's collector, which stops the world,
+// waits for it for ever, and with it the whole process. [Rewrite] therefore makes the guest count its own
+// instructions, in a global that it cannot reach, and call back into Go each time a chunk of them is used up. A
+// [Clock] answers that call: it looks at the time and at cancellation, and grants another chunk or stops the guest.
+//
+// What the meter cannot count is refused, by byte offset and opcode. It knows the whole of WebAssembly 2.0 without
+// threads, that is the features that wazero calls CoreFeaturesV2, and nothing else.
+//
+// # The host's side
+//
+// The rewritten module imports one function more, [TickModule].[TickName], as the last of its imported functions,
+// (i32) -> i32. The host provides it once for all guests, finds the instance's Clock (through the call's context) and
+// answers:
+//
+//	func(ctx context.Context, _ api.Module, stack []uint64) {
+//		left := api.DecodeI32(stack[0])
+//		stack[0] = api.EncodeI32(ctx.(*instance).clock.Tick(left))
+//	}
+//
+// Before each call into the guest the host calls [Clock.Begin]; each host function calls [Clock.Charge].
+package meter
+
+import "fmt"
+
+// The function that a rewritten module imports. A module that imports anything from TickModule by itself is refused.
+const (
+	TickModule = "weir_meter"
+	TickName   = "tick"
+)
+
+// FirstChunk is the number of units with which a fresh instance starts, so that its start function is counted too.
+const FirstChunk = 64 << 10
+
+// Limits is what one filter may have. The limits on a module's size and shape, which guard the compiler, are the
+// same for all: the constants beside it.
+type Limits struct {
+	// MemoryPages is the largest linear memory in pages of 64 KiB, 1 to 65 536. It becomes the memory's maximum
+	// where the module has none or a larger one; a module whose minimum is larger is refused.
+	MemoryPages uint32
+	// TableElements is the same for each table. 0 means 65 536.
+	TableElements uint32
+}
+
+// What a module may ask of the compiler. A module of 44 KB can make a compiler take 367 MB, so these are checked
+// before it sees the module.
+const (
+	MaxModuleBytes = 16 << 20
+	MaxFunctions   = 50_000 // defined and imported
+	MaxLocals      = 10_000 // of one function, parameters included
+	MaxBodyBytes   = 1 << 20
+	MaxLocalBlocks = 1_000_000 // locals × blocks of one function
+)
+
+// Kind tells what an import or export is.
+type Kind byte
+
+// The kinds, numbered as in the binary format.
+const (
+	Func Kind = iota
+	Table
+	Memory
+	Global
+)
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", byte(k))
+}
+
+var kindNames = [...]string{"function", "table", "memory", "global"}
+
+// FuncType is a function's signature. Its value types are the bytes of the binary format, which are those of wazero's
+// api.ValueType (an alias of byte) too: 0x7f i32, 0x7e i64, 0x7d f32, 0x7c f64, 0x7b v128, 0x70 funcref, 0x6f externref.
+type FuncType struct {
+	Params, Results []byte
+}
+
+// Import is one import as the guest declared it. Type is set for functions only.
+type Import struct {
+	Module, Name string
+	Kind         Kind
+	Type         FuncType
+}
+
+// Export is one export. Type is set for functions only; Index is the guest's own numbering, before the meter's.
+type Export struct {
+	Name  string
+	Kind  Kind
+	Index uint32
+	Type  FuncType
+}
+
+// Pages is a memory's size in pages of 64 KiB.
+type Pages struct {
+	Min, Max uint32
+}
+
+// Module is a module ready to be compiled, and what the guest declared in it. All of it is the caller's own: nothing
+// points into the bytes given to [Rewrite].
+type Module struct {
+	Bytes     []byte   // the rewritten binary
+	Imports   []Import // in order, without the meter's own
+	Exports   []Export // in order
+	Memory    *Pages   // nil when there is none; Max as lowered to the limits
+	Functions int      // those with a body
+	HasStart  bool     // a start function, which runs while the module is instantiated
+}
+
+// Refused says what a module holds that a filter may not, or where it is malformed. Rewrite returns no other error.
+type Refused struct {
+	Offset   int    // of the byte where it was seen, from the beginning of the module
+	Function string // `function 12 "main.process"`; empty outside of function bodies
+	What     string // the opcode, section or declaration: `return_call (0x12)`
+	Reason   string // a sentence without its full stop: `tail calls are not supported`
+	Remedy   string // the way out, such as compiler flags; may be empty
+}
+
+func (r *Refused) Error() string {
+	s := fmt.Sprintf("byte %d (%#x)", r.Offset, r.Offset)
+	if r.Function != "" {
+		s += ", " + r.Function
+	}
+	if r.What != "" {
+		s += ": " + r.What
+	}
+	s += ": " + r.Reason
+	if r.Remedy != "" {
+		s += " (" + r.Remedy + ")"
+	}
+	return s
+}

@@ -1,0 +1,186 @@
+package router
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/weirlog/weir/router/syslog"
+)
+
+// A Batch is some messages and the memory they live in: the unit of ownership,
+// filtering, hand-over and acknowledgement.
+//
+// It has one owner at a time: the source that took it, then the lane that
+// filters it, then its destinations, which only read. It is done for a
+// destination when the last of its messages there is settled; when it is done
+// for all, its memory goes back.
+type Batch struct {
+	mem *memory // where the bytes live; shared with copies on other routes
+
+	live  []*Message   // in order; what no filter took out
+	turn  []*Message   // of live, what the filter at work is to see; nil: all
+	from  int          // of Messages(), how many the filter at work has finished before it held
+	stage int          // filter of the route that it is at
+	rows  [][]Message  // storage behind live
+	bad   []Rejected   // rejected by the filter at work
+	limit int          // messages, at most
+	skips bool         // some message has left the chain (verdict 2)
+	route *route       // nil until delivered
+	hold  reservation  // what it holds of the budget
+	open  atomic.Int32 // destinations for which it is not done
+	left  []int        // by destination of the route: messages not settled there
+	since int64        // Unix ns, when it was delivered
+}
+
+// Len is the number of live messages.
+func (b *Batch) Len() int { return len(b.live) }
+
+// Full reports whether Add would refuse.
+func (b *Batch) Full() bool {
+	return len(b.live) >= b.limit || !b.fits(rowSize)
+}
+
+// Add appends a message, zero but for Timestamp, Facility and Severity, which
+// say "unknown". It returns nil when the batch is full.
+func (b *Batch) Add(o *Origin) *Message {
+	if len(b.live) >= b.limit {
+		return nil
+	}
+	last := len(b.rows) - 1
+	if last < 0 || len(b.rows[last]) == cap(b.rows[last]) {
+		n := rowClass(len(b.live))
+		if !b.charge(n * rowSize) {
+			if n = 4; !b.charge(n * rowSize) {
+				return nil
+			}
+		}
+		b.rows = append(b.rows, takeRows(n))
+		last++
+	}
+	rows := b.rows[last]
+	rows = rows[:len(rows)+1]
+	b.rows[last] = rows
+	m := &rows[len(rows)-1]
+	*m = Message{Origin: o}
+	m.Timestamp, m.Facility, m.Severity = NoTime, syslog.DefaultFacility, syslog.DefaultSeverity
+	b.live = append(b.live, m)
+	return m
+}
+
+// Unadd takes back the message that Add returned last.
+func (b *Batch) Unadd() {
+	b.live = b.live[:len(b.live)-1]
+	last := len(b.rows) - 1
+	b.rows[last] = b.rows[last][:len(b.rows[last])-1]
+}
+
+// Bytes returns n bytes of the batch's memory, charged to it, or nil when its
+// reservation is used up and the budget has no more: then the value does not
+// fit (-6 to a guest). It never waits.
+func (b *Batch) Bytes(n int) []byte {
+	return b.mem.bytes(b, n)
+}
+
+// Copy keeps a copy of p in the batch's memory; nil when there is no room.
+func (b *Batch) Copy(p []byte) []byte {
+	d := b.Bytes(len(p))
+	if d != nil {
+		copy(d, p)
+	}
+	return d
+}
+
+// NewFields, NewElements and NewParams return empty slices with room for n, in
+// the batch's memory, or nil when there is no room. They never wait.
+func (b *Batch) NewFields(n int) []Field     { return b.mem.fields.take(b, n) }
+func (b *Batch) NewElements(n int) []Element { return b.mem.elements.take(b, n) }
+func (b *Batch) NewParams(n int) []Param     { return b.mem.params.take(b, n) }
+
+// Messages are those that the filter at work is to see, in order. The slice is
+// valid until Apply returns; Drop, Reject and Skip do not change it.
+func (b *Batch) Messages() []*Message {
+	if b.turn != nil {
+		return b.turn[b.from:]
+	}
+	return b.live[b.from:]
+}
+
+// Drop takes m out: the filter wants nobody to have it.
+func (b *Batch) Drop(m *Message) { m.fate = dropped }
+
+// Reject sends m to the dead letters with a code and a reason. m must be as it
+// came to the filter, so call it after the edits are undone.
+func (b *Batch) Reject(m *Message, code, reason string) {
+	m.fate = rejected
+	b.bad = append(b.bad, Rejected{Message: m, Code: code, Reason: reason})
+}
+
+// Skip keeps m out of the rest of the chain: it goes straight to the destinations.
+func (b *Batch) Skip(m *Message) { m.fate, b.skips = skipping, true }
+
+// fate is what a filter decided about a message.
+type fate uint8
+
+const (
+	inChain  fate = iota
+	skipping      // alive, but done with the filters
+	dropped
+	rejected
+)
+
+// sweep takes out what the filter at work dropped or rejected and returns how many of each.
+func (b *Batch) sweep() (drops, rejects int) {
+	kept := b.live[:0]
+	for _, m := range b.live {
+		switch m.fate {
+		case dropped:
+			drops++
+		case rejected:
+			rejects++
+		default:
+			kept = append(kept, m)
+		}
+	}
+	b.live, b.turn, b.from = kept, nil, 0
+	if !b.skips {
+		return drops, rejects
+	}
+	b.turn = make([]*Message, 0, len(kept))
+	for _, m := range kept {
+		if m.fate == inChain {
+			b.turn = append(b.turn, m)
+		}
+	}
+	return drops, rejects
+}
+
+const rowSize = int(unsafe.Sizeof(Message{})) + int(unsafe.Sizeof((*Message)(nil)))
+
+// rowClass is how many messages to make room for when there are already have.
+func rowClass(have int) int {
+	switch {
+	case have < 4:
+		return 4
+	case have < 64:
+		return 32
+	case have < 512:
+		return 128
+	}
+	return 512
+}
+
+var rowPools = map[int]*sync.Pool{4: {}, 32: {}, 128: {}, 512: {}}
+
+func takeRows(n int) []Message {
+	if r, ok := rowPools[n].Get().(*[]Message); ok {
+		return (*r)[:0]
+	}
+	return make([]Message, 0, n)
+}
+
+func giveRows(r []Message) {
+	r = r[:cap(r)]
+	clear(r)
+	rowPools[len(r)].Put(&r)
+}

@@ -1,0 +1,169 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Source brings messages in.
+//
+// Run reads until ctx ends, then delivers what it and the kernel still hold
+// (for at most a second) and returns nil. Any other return is a failure that
+// stops the router. A Source starts no goroutine that outlives Run.
+type Source interface {
+	Run(ctx context.Context, in Inlet) error
+}
+
+// An Inlet is how a source hands messages to its routes. It may be used by many
+// goroutines at once, one for each connection.
+type Inlet interface {
+	// Take reserves memory for a batch of up to so many bytes and messages and
+	// returns the empty batch that owns it. It is the only place that waits for
+	// memory: until there is enough, or until ctx ends, whose error it returns
+	// then. Ask for the most that one read may bring, at most Limits, and
+	// do not hold read buffers or other batches while waiting.
+	Take(ctx context.Context, bytes, messages int) (*Batch, error)
+
+	// Deliver runs the batch through the filters of the source's routes, in the
+	// caller's goroutine, and hands what is left to their destinations. The
+	// batch is the router's from then on. It gives back what the batch reserved
+	// and did not use; an empty batch is given back whole. It may wait for a
+	// lane, never for memory or a destination. Batches of one caller keep their order.
+	Deliver(b *Batch)
+
+	// Limits says how large one batch may be. It never changes.
+	Limits() Limits
+
+	// Tails is the part of the memory that is set aside for unfinished messages.
+	Tails() *Quota
+
+	// Missed counts messages that were never accepted (ledger: in no equation),
+	// by reason: "held", "kernel", "framing", "partial", "connections".
+	Missed(reason string, n int)
+
+	// Truncated counts messages that were cut at max_message.
+	Truncated(n int)
+}
+
+// Limits bound one batch.
+type Limits struct {
+	Bytes    int // of raw messages
+	Messages int // at most the smallest flush_lines that the source reaches
+}
+
+// A Filter looks at each message of a batch and edits, drops or rejects it.
+//
+// Apply works in place on b.Messages() and is called by one goroutine at a
+// time. It returns nil, or *Held when it cannot go on now, or an error that
+// stops the router (on_error: stop). A Filter that several lanes share takes
+// turns by itself.
+type Filter interface {
+	Apply(ctx context.Context, b *Batch) error
+}
+
+// Held says that a filter cannot take more messages now. The first Done of
+// b.Messages() are finished; the rest is offered again after Retry.
+type Held struct {
+	Done  int
+	Retry time.Duration
+	Cause error
+}
+
+func (h *Held) Error() string { return fmt.Sprintf("filter holds its messages: %v", h.Cause) }
+func (h *Held) Unwrap() error { return h.Cause }
+
+// A Destination stores messages.
+//
+// Write stores msgs in one transaction. On nil all of them but the rejected are
+// durable; on error none is, or it is unknown which, and the same messages are
+// offered again. It is never called concurrently and keeps no reference to msgs
+// or their bytes after it returned. Its ctx is the drain context: it ends only
+// when weir gives up, so a COMMIT on its way is never cut short by a stop.
+//
+// reject is called at most once a Write, with all rows that this transaction
+// will not store, right before COMMIT; it returns nil when they are durable
+// in the dead letters. When it fails, Write rolls back and returns its error.
+//
+// Errors: Permanent(err) marks what the same rows will always meet although the
+// destination cannot say which row; the writer halves the transaction until
+// the culprit stands alone and rejects it. NeedsOperator(err) marks what only a
+// person can mend. Everything else passes, and is tried again with back-off.
+type Destination interface {
+	Write(ctx context.Context, msgs []*Message, reject func([]Rejected) error) error
+	// Close releases what the constructor acquired. It is called once, after
+	// the last Write returned.
+	Close() error
+}
+
+// Rejected is a message that nobody will ever take, and why.
+type Rejected struct {
+	Message *Message
+	Code    string // SQLSTATE, SQLite's extended result name, or a word of ours such as "verdict"
+	Column  string // "" when not known
+	Reason  string // for people; the server's words; never values of the row
+}
+
+// DeadLetters keeps what nobody would take.
+type DeadLetters interface {
+	// Keep stores rows durably under key and replaces what an earlier attempt
+	// of the same transaction stored there; no rows removes it. It is safe for
+	// concurrent use.
+	Keep(ctx context.Context, key LetterKey, rows []Rejected) error
+}
+
+// A LetterKey says who rejected. Either Destination and Transaction are set (an
+// attempt that is tried again replaces its letters), or Route and Filter (such
+// letters are only ever added).
+type LetterKey struct {
+	Destination   string
+	Transaction   uint64 // counts from 1 in this process
+	Route, Filter string
+}
+
+type permanent struct{ error }
+
+func (e permanent) Unwrap() error { return e.error }
+
+// Permanent marks an error that the same rows will always meet. Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanent{err}
+}
+
+// IsPermanent reports whether Permanent marked err.
+func IsPermanent(err error) bool {
+	_, ok := errors.AsType[permanent](err)
+	return ok
+}
+
+type needsOperator struct{ error }
+
+func (e needsOperator) Unwrap() error { return e.error }
+
+// NeedsOperator marks an error that only a person can mend: it is retried
+// slowly, told to the operator, and never costs a row. NeedsOperator(nil) is nil.
+func NeedsOperator(err error) error {
+	if err == nil {
+		return nil
+	}
+	return needsOperator{err}
+}
+
+// IsNeedsOperator reports whether NeedsOperator marked err.
+func IsNeedsOperator(err error) bool {
+	_, ok := errors.AsType[needsOperator](err)
+	return ok
+}
+
+// A Part is the state of one named part of the router, for /readyz.
+type Part struct {
+	Kind   string    // "source", "route", "filter", "destination", "dead_letters"
+	Name   string    // as in the configuration
+	Ready  bool      // does what it is there for
+	Reason string    // why not, in words; "" when ready
+	Since  time.Time // of the last change; zero: since the start
+}

@@ -109,27 +109,3 @@ type Module struct {
 	Functions int      // those with a body
 	HasStart  bool     // a start function, which runs while the module is instantiated
 }
-
-// Refused says what a module holds that a filter may not, or where it is malformed. Rewrite returns no other error.
-type Refused struct {
-	Offset   int    // of the byte where it was seen, from the beginning of the module
-	Function string // `function 12 "main.process"`; empty outside of function bodies
-	What     string // the opcode, section or declaration: `return_call (0x12)`
-	Reason   string // a sentence without its full stop: `tail calls are not supported`
-	Remedy   string // the way out, such as compiler flags; may be empty
-}
-
-func (r *Refused) Error() string {
-	s := fmt.Sprintf("byte %d (%#x)", r.Offset, r.Offset)
-	if r.Function != "" {
-		s += ", " + r.Function
-	}
-	if r.What != "" {
-		s += ": " + r.What
-	}
-	s += ": " + r.Reason
-	if r.Remedy != "" {
-		s += " (" + r.Remedy + ")"
-	}
-	return s
-}

@@ -1,0 +1,258 @@
+package meter
+
+import "fmt"
+
+// walker reads function bodies: it checks their indices and nesting, copies every instruction in its shortest form,
+// and finds where the counter has to fall, and by how much.
+//
+// An instruction is paid for at one point that every way to it passes, and passes again before the instruction can be
+// reached a second time: the head of the innermost loop around it, or the function's entry.
+type walker struct {
+	rw     *rewriter
+	r      reader
+	buf    []byte // the instructions of all bodies, without points
+	bodies []body
+	points []point
+	calls  []call
+
+	// Of the body at hand.
+	frames []frame
+	point  int // where the next instruction is paid for
+	locals uint32
+	blocks uint32
+	ops    int  // instructions so far
+	counts bool // it has a loop, call or bulk operation
+}
+
+// body is one function with a body, as found.
+type body struct {
+	groups        int    // of locals
+	locals        []byte // their declarations, in shortest form
+	scratch       uint32 // index of the first free local
+	start, end    int    // in buf
+	first, behind int    // in points
+	bulk          bool   // needs a second scratch local
+	inline        uint32 // its instructions if they are paid for by its callers; else 0
+}
+
+// point is a place in buf in front of which the counter falls.
+type point struct {
+	at    int
+	payer int // another point that pays for this one, in front of it; -1: itself
+	units uint32
+	bulk  uint8 // not 0: falls by the length on the stack >> bulk instead
+}
+
+// call says that a point pays for a callee that does not count by itself.
+type call struct {
+	point  int
+	callee uint32 // among those with a body
+}
+
+// frame is an open block, loop or if, or the function itself.
+type frame struct {
+	op       byte // opBlock, opLoop, opIf, opElse; 0 the function
+	outer    int  // the point that pays in front of it and behind it
+	targeted bool // branched to
+}
+
+const (
+	inlineOps     = 32 // a function below this without loops and calls is paid for by its callers
+	growUnits     = 50 // memory.grow and table.grow leave the compiled code
+	indirectUnits = 8  // a callee that does not count by itself may hide behind call_indirect
+)
+
+func (rw *rewriter) code() {
+	n, ok := rw.enter(secCode, MaxFunctions)
+	if rw.r.err == nil && int(n) != rw.out.Functions {
+		rw.r.fail(rw.section[secCode].start, "code section", fmt.Sprintf("malformed: %d bodies for %d functions", n, rw.out.Functions), "")
+	}
+	if !ok || rw.r.err != nil {
+		return
+	}
+	r := &rw.r
+	w := &walker{rw: rw, bodies: make([]body, 0, n), buf: make([]byte, 0, len(rw.module))}
+	for i := range n {
+		at := r.pos
+		size := r.u32()
+		start := r.pos
+		r.take(size)
+		if size > MaxBodyBytes && r.err == nil {
+			r.fail(at, "body", fmt.Sprintf("%d bytes, the limit is %d", size, MaxBodyBytes), "split the function; clang: -fno-inline")
+		}
+		if r.err == nil {
+			w.r = reader{b: rw.module[:r.pos], pos: start}
+			w.body(rw.types[rw.funcs[rw.imported+i]])
+			r.err = w.r.err
+		}
+		if r.err != nil {
+			r.err.Function = rw.functionName(rw.imported + i)
+			return
+		}
+	}
+	rw.leave(secCode)
+	w.settle()
+	rw.emit(secCode, w.appendCode)
+}
+
+// body walks one function of type t.
+func (w *walker) body(t FuncType) {
+	r := &w.r
+	b := body{start: len(w.buf), first: len(w.points)}
+	w.localGroups(&b, uint32(len(t.Params)))
+	b.scratch = w.locals
+	w.frames = append(w.frames[:0], frame{})
+	w.points = append(w.points, point{at: b.start, payer: -1})
+	w.point = b.first
+	w.blocks, w.ops, w.counts = 1, 0, false
+	for len(w.frames) > 0 && r.err == nil {
+		w.instruction(&b)
+	}
+	if r.err == nil && !r.empty() {
+		r.fail(r.pos, "", "malformed: instructions behind the end of the function", "")
+	}
+	b.end, b.behind = len(w.buf), len(w.points)
+	if !w.counts && w.ops < inlineOps {
+		b.inline = w.points[b.first].units
+		b.behind = b.first
+		w.points = w.points[:b.first]
+	}
+	w.bodies = append(w.bodies, b)
+}
+
+func (w *walker) localGroups(b *body, params uint32) {
+	r := &w.r
+	total := uint64(params)
+	n := r.u32()
+	for range n {
+		if r.err != nil {
+			return
+		}
+		at := r.pos
+		count := r.u32()
+		if total += uint64(count); total > MaxLocals && r.err == nil {
+			r.fail(at, "locals", fmt.Sprintf("%d or more, the limit is %d", total, MaxLocals), "split the function")
+		}
+		at = r.pos
+		t := r.byte()
+		if r.err == nil && !isValueType(t) {
+			w.refuseType(at, t)
+		}
+		b.locals = append(appendU32(b.locals, count), t)
+	}
+	b.groups = int(n)
+	w.locals = uint32(total)
+}
+
+func (w *walker) refuseType(at int, t byte) {
+	rw := rewriter{}
+	rw.refuseType(at, t)
+	w.r.fail(at, rw.r.err.What, rw.r.err.Reason, rw.r.err.Remedy)
+}
+
+// pay adds units to what the current point takes.
+func (w *walker) pay(units uint32) { w.points[w.point].units += units }
+
+// instruction copies one instruction.
+func (w *walker) instruction(b *body) {
+	r := &w.r
+	at := r.pos
+	op := r.byte()
+	ins := &instrs[op]
+	switch op {
+	case opMisc:
+		w.misc(b, at)
+		return
+	case opSIMD:
+		w.simd(at)
+		return
+	case opEnd, opElse:
+		if r.err == nil {
+			w.close(at, op)
+		}
+		return
+	}
+	if ins.name == "" || r.err != nil {
+		w.refuse(at, op)
+		return
+	}
+	w.ops++
+	w.pay(1)
+	switch op {
+	case opLoop:
+		w.counts = true
+		w.buf = append(w.buf, op)
+		w.blockType(at)
+		w.frames = append(w.frames, frame{op: op, outer: w.point})
+		w.point = len(w.points)
+		w.points = append(w.points, point{at: len(w.buf), payer: -1})
+		return
+	case opBlock, opIf:
+		w.buf = append(w.buf, op)
+		w.blockType(at)
+		w.frames = append(w.frames, frame{op: op, outer: w.point})
+		return
+	case opCall:
+		w.counts = true
+		f := w.index(at, ins.name, "function", uint32(len(w.rw.funcs)))
+		if f >= w.rw.imported {
+			w.calls = append(w.calls, call{w.point, f - w.rw.imported})
+		}
+		w.buf = appendU32(append(w.buf, op), w.rw.function(f))
+		return
+	case opCallIndirect:
+		w.counts = true
+		w.pay(indirectUnits)
+	case opMemoryGrow:
+		w.counts = true
+		w.pay(growUnits)
+	}
+	w.buf = append(w.buf, op)
+	if ins.imm != immNone {
+		w.operands(at, ins)
+	}
+}
+
+// close ends a block, or turns from its first arm to the second.
+func (w *walker) close(at int, op byte) {
+	w.buf = append(w.buf, op)
+	f := &w.frames[len(w.frames)-1]
+	if op == opElse {
+		if f.op != opIf {
+			w.r.fail(at, "else", "malformed: there is no if for it", "")
+		}
+		f.op = opElse
+		w.point = f.outer
+		return
+	}
+	if f.op == opLoop && !f.targeted {
+		w.points[w.point].payer = f.outer // never repeated: no loop
+	}
+	w.point = f.outer
+	w.frames = w.frames[:len(w.frames)-1]
+}
+
+func (w *walker) blockType(at int) {
+	r := &w.r
+	typeAt := r.pos
+	t := r.signed(33)
+	w.blocks++
+	values := uint64(w.locals)
+	switch {
+	case t == -64 || t < 0 && isValueType(byte(t&0x7f)) && t >= -64:
+	case t < 0:
+		if t < -64 {
+			r.fail(typeAt, "block type", "malformed: there is no such type", "")
+			break
+		}
+		w.refuseType(typeAt, byte(t&0x7f))
+	case t >= int64(len(w.rw.types)):
+		r.fail(typeAt, "block type", fmt.Sprintf("index %d, but there are %d types", t, len(w.rw.types)), "")
+	default:
+		values += uint64(len(w.rw.types[t].Params) + len(w.rw.types[t].Results))
+	}
+	if values*uint64(w.blocks) > MaxLocalBlocks && r.err == nil {
+		r.fail(at, "body", fmt.Sprintf("%d locals over %d or more blocks, the limit of their product is %d", values, w.blocks, MaxLocalBlocks), "split the function; clang: -fno-inline")
+	}
+	w.buf = appendSigned(w.buf, t)
+}

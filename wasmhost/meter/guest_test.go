@@ -1,0 +1,89 @@
+package meter
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+)
+
+// engines are wazero's two ways to run a guest, with the features that the meter knows.
+var engines = map[string]func() wazero.RuntimeConfig{
+	"compiler":    func() wazero.RuntimeConfig { return wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2) },
+	"interpreter": func() wazero.RuntimeConfig { return wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2) },
+}
+
+// clockKey is under which these tests hand the Clock through the context.
+type clockKey struct{}
+
+func withClock(ctx context.Context, c *Clock) context.Context {
+	return context.WithValue(ctx, clockKey{}, c)
+}
+
+// newRuntime has the meter's host module and WASI.
+func newRuntime(t testing.TB, engine string) wazero.Runtime {
+	t.Helper()
+	ctx := t.Context()
+	rt := wazero.NewRuntimeWithConfig(ctx, engines[engine]())
+	t.Cleanup(func() { rt.Close(context.Background()) })
+	tick := api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+		clock := ctx.Value(clockKey{}).(*Clock)
+		stack[0] = api.EncodeI32(clock.Tick(api.DecodeI32(stack[0])))
+	})
+	_, err := rt.NewHostModuleBuilder(TickModule).NewFunctionBuilder().
+		WithGoModuleFunction(tick, []api.ValueType{i32}, []api.ValueType{i32}).Export(TickName).Instantiate(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
+	return rt
+}
+
+// limits are wide enough for every guest of these tests.
+var limits = Limits{MemoryPages: 1024}
+
+func rewrite(t testing.TB, module []byte) *Module {
+	t.Helper()
+	m, err := Rewrite(module, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// wat assembles text with wabt's wat2wasm.
+func wat(t testing.TB, text string, flags ...string) []byte {
+	t.Helper()
+	tool, err := exec.LookPath("wat2wasm")
+	if err != nil {
+		t.Skip("wat2wasm is not installed (Debian: apt-get install wabt)")
+	}
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.wat"), filepath.Join(dir, "out.wasm")
+	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if msg, err := exec.Command(tool, append(flags, in, "-o", out)...).CombinedOutput(); err != nil {
+		t.Fatalf("wat2wasm: %v\n%s", err, msg)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// watFile assembles testdata/name.wat.
+func watFile(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".wat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wat(t, string(text))
+}

@@ -1,0 +1,84 @@
+package meter
+
+// settle adds to each point what the callees cost that it pays for, and the points that it pays for.
+func (w *walker) settle() {
+	for _, c := range w.calls {
+		w.points[c.point].units += w.bodies[c.callee].inline
+	}
+	for i := len(w.points) - 1; i >= 0; i-- {
+		if p := &w.points[i]; p.payer >= 0 {
+			w.points[p.payer].units += p.units
+			p.units = 0
+		}
+	}
+}
+
+// appendCode writes the code section's content: all bodies with their points.
+func (w *walker) appendCode(_ []byte) []byte {
+	out := make([]byte, 0, len(w.buf)+28*len(w.points)+8*len(w.bodies)+8)
+	out = appendU32(out, uint32(len(w.bodies)))
+	var body []byte
+	for i := range w.bodies {
+		body = w.appendBody(body[:0], &w.bodies[i])
+		out = appendBytes(out, body)
+	}
+	return out
+}
+
+func (w *walker) appendBody(out []byte, b *body) []byte {
+	points := w.points[b.first:b.behind]
+	if len(points) == 0 {
+		out = append(appendU32(out, uint32(b.groups)), b.locals...)
+		return append(out, w.buf[b.start:b.end]...)
+	}
+	out = append(appendU32(out, uint32(b.groups+1)), b.locals...)
+	if b.bulk {
+		out = append(out, 2, i32)
+	} else {
+		out = append(out, 1, i32)
+	}
+	from := b.start
+	for _, p := range points {
+		out = append(out, w.buf[from:p.at]...)
+		from = p.at
+		switch {
+		case p.bulk != 0:
+			out = w.appendBulk(out, b.scratch, p.bulk)
+		case p.units != 0:
+			out = w.appendCharge(out, b.scratch, p.units)
+		}
+	}
+	return append(out, w.buf[from:b.end]...)
+}
+
+// appendCharge writes: counter -= units; if counter < 0 { counter = tick(counter) }. The local keeps the compiler from
+// loading again what was just stored.
+func (w *walker) appendCharge(out []byte, local, units uint32) []byte {
+	out = appendU32(append(out, opGlobalGet), w.rw.globals)
+	out = appendSigned(append(out, opI32Const), int64(units))
+	return w.appendTick(append(out, opI32Sub), local)
+}
+
+// appendBulk writes: counter -= length >> shift, and the same check, in front of an operation whose length is on top
+// of the stack.
+func (w *walker) appendBulk(out []byte, local uint32, shift uint8) []byte {
+	length := local + 1
+	out = appendU32(append(out, opLocalSet), length)
+	out = appendU32(append(out, opGlobalGet), w.rw.globals)
+	out = appendU32(append(out, opLocalGet), length)
+	out = append(out, opI32Const, shift, opI32ShrU, opI32Sub)
+	out = w.appendTick(out, local)
+	return appendU32(append(out, opLocalGet), length)
+}
+
+func (w *walker) appendTick(out []byte, local uint32) []byte {
+	counter, tick := w.rw.globals, w.rw.imported
+	out = appendU32(append(out, opLocalTee), local)
+	out = appendU32(append(out, opGlobalSet), counter)
+	out = appendU32(append(out, opLocalGet), local)
+	out = append(out, opI32Const, 0, opI32LtS, opIf, 0x40)
+	out = appendU32(append(out, opLocalGet), local)
+	out = appendU32(append(out, opCall), tick)
+	out = appendU32(append(out, opGlobalSet), counter)
+	return append(out, opEnd)
+}

@@ -1,0 +1,197 @@
+package meter
+
+import "fmt"
+
+// operands copies what follows the opcode of ins, which began at offset at.
+func (w *walker) operands(at int, ins *instr) {
+	r, rw := &w.r, w.rw
+	switch ins.imm {
+	case immLabel:
+		w.label(at, ins.name)
+	case immLabels:
+		n := r.u32()
+		w.buf = appendU32(w.buf, n)
+		for i := uint64(0); i <= uint64(n) && r.err == nil; i++ {
+			w.label(at, ins.name)
+		}
+	case immFunc:
+		w.buf = appendU32(w.buf, rw.function(w.index(at, ins.name, "function", uint32(len(rw.funcs)))))
+	case immIndirect:
+		w.copyIndex(at, ins.name, "type", uint32(len(rw.types)))
+		w.copyIndex(at, ins.name, "table", rw.tables)
+	case immSelect:
+		if n := r.u32(); n != 1 && r.err == nil {
+			r.fail(at, ins.name, fmt.Sprintf("malformed: %d types instead of one", n), "")
+		}
+		typeAt := r.pos
+		t := r.byte()
+		if !isValueType(t) && r.err == nil {
+			w.refuseType(typeAt, t)
+		}
+		w.buf = append(w.buf, 1, t)
+	case immLocal:
+		w.copyIndex(at, ins.name, "local", w.locals)
+	case immGlobal:
+		w.copyIndex(at, ins.name, "global", rw.globals)
+	case immTable:
+		w.copyIndex(at, ins.name, "table", rw.tables)
+	case immMemory:
+		w.memarg(at, ins.name)
+	case immMemLane:
+		w.memarg(at, ins.name)
+		w.buf = append(w.buf, r.byte())
+	case immZero:
+		w.zero(at, ins.name)
+	case immZeroZero:
+		w.zero(at, ins.name)
+		w.zero(at, ins.name)
+	case immI32:
+		w.buf = appendSigned(w.buf, r.signed(32))
+	case immI64:
+		w.buf = appendSigned(w.buf, r.signed(64))
+	case immF32:
+		w.buf = append(w.buf, r.take(4)...)
+	case immF64:
+		w.buf = append(w.buf, r.take(8)...)
+	case imm16, immLane16:
+		w.buf = append(w.buf, r.take(16)...)
+	case immLane:
+		w.buf = append(w.buf, r.byte())
+	case immRefType:
+		typeAt := r.pos
+		t := r.byte()
+		if !isRefType(t) && r.err == nil {
+			w.refuseType(typeAt, t)
+		}
+		w.buf = append(w.buf, t)
+	case immData:
+		w.copyIndex(at, ins.name, "data segment", rw.datas)
+	case immDataZero:
+		w.copyIndex(at, ins.name, "data segment", rw.datas)
+		w.zero(at, ins.name)
+	case immElem:
+		w.copyIndex(at, ins.name, "element segment", rw.elements)
+	case immElemTable:
+		w.copyIndex(at, ins.name, "element segment", rw.elements)
+		w.copyIndex(at, ins.name, "table", rw.tables)
+	case immTables:
+		w.copyIndex(at, ins.name, "table", rw.tables)
+		w.copyIndex(at, ins.name, "table", rw.tables)
+	}
+}
+
+// index reads the index of a thing of which the guest declared n.
+func (w *walker) index(at int, name, thing string, n uint32) uint32 {
+	r := &w.r
+	i := r.u32()
+	if i >= n && r.err == nil {
+		r.fail(at, name, fmt.Sprintf("%s %d, but there are %d", thing, i, n), "")
+	}
+	return i
+}
+
+func (w *walker) copyIndex(at int, name, thing string, n uint32) {
+	w.buf = appendU32(w.buf, w.index(at, name, thing, n))
+}
+
+func (w *walker) label(at int, name string) {
+	n := uint32(len(w.frames))
+	depth := w.index(at, name, "label", n)
+	if depth < n {
+		w.frames[n-1-depth].targeted = true
+	}
+	w.buf = appendU32(w.buf, depth)
+}
+
+func (w *walker) memarg(at int, name string) {
+	r := &w.r
+	align := r.u32()
+	switch {
+	case align >= 0x40 && align < 0x80:
+		r.fail(at, name, multiMemory.reason(), multiMemory.remedy)
+	case align >= 32:
+		r.fail(at, name, fmt.Sprintf("malformed: alignment 2^%d", align), "")
+	case w.rw.memories == 0 && r.err == nil:
+		r.fail(at, name, "the module has no memory", "")
+	}
+	w.buf = appendU32(w.buf, align)
+	w.buf = appendU32(w.buf, r.u32())
+}
+
+func (w *walker) zero(at int, name string) {
+	r := &w.r
+	if c := r.byte(); c != 0 && r.err == nil {
+		r.fail(at, name, multiMemory.reason(), multiMemory.remedy)
+	}
+	w.buf = append(w.buf, 0)
+}
+
+// misc copies an instruction behind the prefix 0xfc.
+func (w *walker) misc(b *body, at int) {
+	n := w.r.u32()
+	if n >= uint32(len(miscs)) || w.r.err != nil {
+		name, p := laterMisc(n)
+		w.notKnown(at, name, fmt.Sprintf("0xfc %#x", n), p)
+		return
+	}
+	w.ops++
+	w.pay(1)
+	if bulk := bulkShift[n]; bulk != 0 {
+		w.counts, b.bulk = true, true
+		w.points = append(w.points, point{at: len(w.buf), payer: -1, bulk: bulk})
+		if n == miscTableGrow {
+			w.pay(growUnits)
+		}
+	}
+	w.buf = append(w.buf, opMisc, byte(n))
+	w.operands(at, &miscs[n])
+}
+
+// bulkShift is, for each bulk operation, by how much its length is shifted to be units: 64 bytes, which are 8
+// references of a table, count as one.
+var bulkShift = [len(miscs)]uint8{
+	miscMemoryInit: 6, miscMemoryCopy: 6, miscMemoryFill: 6,
+	miscTableInit: 3, miscTableCopy: 3, miscTableGrow: 3, miscTableFill: 3,
+}
+
+// simd copies an instruction behind the prefix 0xfd.
+func (w *walker) simd(at int) {
+	r := &w.r
+	n := r.u32()
+	if r.err == nil {
+		if long := r.pos - at - 1; n > 0xff || long > 2 || long == 2 && n < 0x80 {
+			if n >= 0x100 && n < 0x130 {
+				w.notKnown(at, "", fmt.Sprintf("0xfd %#x", n), &relaxedSIMD)
+			} else {
+				r.fail(at, fmt.Sprintf("opcode 0xfd %#x", n), "malformed: not written in its shortest form, or no instruction", "")
+			}
+			return
+		}
+	}
+	if n > 0xff || simds[n].name == "" || r.err != nil {
+		w.notKnown(at, "", fmt.Sprintf("0xfd %#x", n), nil)
+		return
+	}
+	w.ops++
+	w.pay(1)
+	w.buf = appendU32(append(w.buf, opSIMD), n)
+	w.operands(at, &simds[n])
+}
+
+// refuse tells what an opcode is that the tables do not have.
+func (w *walker) refuse(at int, op byte) {
+	name, p := later(op)
+	w.notKnown(at, name, fmt.Sprintf("%#x", op), p)
+}
+
+func (w *walker) notKnown(at int, name, opcode string, p *proposal) {
+	what := "opcode " + opcode
+	if name != "" {
+		what = name + " (" + what + ")"
+	}
+	if p == nil {
+		w.r.fail(at, what, "malformed: there is no such instruction", "")
+		return
+	}
+	w.r.fail(at, what, p.reason(), p.remedy)
+}

@@ -16,30 +16,31 @@ import (
 // destination when the last of its messages there is settled; when it is done
 // for all, its memory goes back.
 type Batch struct {
-	mem *memory // where the bytes live; shared with copies on other routes
+	mem  *memory // where its bytes live
+	base *memory // of the batch that this one is a copy of: only read; nil for an original
 
 	live  []*Message   // in order; what no filter took out
 	turn  []*Message   // of live, what the filter at work is to see; nil: all
 	from  int          // of Messages(), how many the filter at work has finished before it held
 	stage int          // filter of the route that it is at
+	stops []int        // len(bad) after each filter
 	rows  [][]Message  // storage behind live
-	bad   []Rejected   // rejected by the filter at work
+	bad   []Rejected   // rejected by filters
 	limit int          // messages, at most
 	skips bool         // some message has left the chain (verdict 2)
 	route *route       // nil until delivered
 	hold  reservation  // what it holds of the budget
 	open  atomic.Int32 // destinations for which it is not done
-	left  []int        // by destination of the route: messages not settled there
 	since int64        // Unix ns, when it was delivered
+	size  int          // bytes of the live messages, as flush_bytes counts them
+	worst uint8        // most severe severity of the live messages
 }
 
 // Len is the number of live messages.
 func (b *Batch) Len() int { return len(b.live) }
 
 // Full reports whether Add would refuse.
-func (b *Batch) Full() bool {
-	return len(b.live) >= b.limit || !b.fits(rowSize)
-}
+func (b *Batch) Full() bool { return len(b.live) >= b.limit }
 
 // Add appends a message, zero but for Timestamp, Facility and Severity, which
 // say "unknown". It returns nil when the batch is full.
@@ -51,9 +52,7 @@ func (b *Batch) Add(o *Origin) *Message {
 	if last < 0 || len(b.rows[last]) == cap(b.rows[last]) {
 		n := rowClass(len(b.live))
 		if !b.charge(n * rowSize) {
-			if n = 4; !b.charge(n * rowSize) {
-				return nil
-			}
+			return nil
 		}
 		b.rows = append(b.rows, takeRows(n))
 		last++
@@ -77,7 +76,9 @@ func (b *Batch) Unadd() {
 
 // Bytes returns n bytes of the batch's memory, charged to it, or nil when its
 // reservation is used up and the budget has no more: then the value does not
-// fit (-6 to a guest). It never waits.
+// fit (-6 to a guest). It never waits. A batch that is not delivered yet is
+// never refused: what its source has read must become messages; the next Take
+// waits for what was overdrawn.
 func (b *Batch) Bytes(n int) []byte {
 	return b.mem.bytes(b, n)
 }
@@ -129,22 +130,22 @@ const (
 	rejected
 )
 
-// sweep takes out what the filter at work dropped or rejected and returns how many of each.
-func (b *Batch) sweep() (drops, rejects int) {
+// sweep takes out what the filter at work dropped or rejected, and returns how
+// many it dropped; the rejected ones are in b.bad.
+func (b *Batch) sweep() (drops int) {
 	kept := b.live[:0]
 	for _, m := range b.live {
 		switch m.fate {
 		case dropped:
 			drops++
 		case rejected:
-			rejects++
 		default:
 			kept = append(kept, m)
 		}
 	}
 	b.live, b.turn, b.from = kept, nil, 0
 	if !b.skips {
-		return drops, rejects
+		return drops
 	}
 	b.turn = make([]*Message, 0, len(kept))
 	for _, m := range kept {
@@ -152,7 +153,7 @@ func (b *Batch) sweep() (drops, rejects int) {
 			b.turn = append(b.turn, m)
 		}
 	}
-	return drops, rejects
+	return drops
 }
 
 const rowSize = int(unsafe.Sizeof(Message{})) + int(unsafe.Sizeof((*Message)(nil)))

@@ -73,11 +73,11 @@ func (g *budget) take(ctx context.Context, claims []claim, size int) error {
 	return nil // granted in the same moment
 }
 
-// try is take without waiting.
-func (g *budget) try(claims []claim, size int) bool {
+// grow is take without waiting; with overdraw it takes what is not there.
+func (g *budget) grow(claims []claim, size int, overdraw bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.fits(claims, size) {
+	if !overdraw && !g.fits(claims, size) {
 		return false
 	}
 	g.add(claims, size)
@@ -173,21 +173,32 @@ func (g *budget) pressed(i int) bool {
 	return g.pools[0].short > 0 || g.pools[i].short > 0
 }
 
-// fits reports whether charge would grant n bytes without asking the budget.
-func (b *Batch) fits(n int) bool { return b.hold.used+n <= b.hold.size }
+// short reports whether a source waits for this pool.
+func (g *budget) short(i int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.pools[i].short > 0
+}
 
-// charge uses n bytes of the batch's reservation, growing it when the budget
-// has room. It never waits.
+// charge uses n bytes of the batch's reservation and grows it when that is not
+// enough and the budget has room. It never waits; see Batch.Bytes.
 func (b *Batch) charge(n int) bool {
 	h := &b.hold
 	if more := h.used + n - h.size; more > 0 {
-		if h.budget == nil || !h.budget.try(h.claims, more) {
+		if !h.budget.grow(h.claims, more, b.route == nil) {
 			return false
 		}
 		h.size += more
 	}
 	h.used += n
 	return true
+}
+
+// shrink gives back what the batch reserved and does not use.
+func (b *Batch) shrink() {
+	h := &b.hold
+	h.budget.give(h.claims, h.size-h.used)
+	h.size = h.used
 }
 
 // A Quota is a number of bytes that many share; nobody waits for it. It is safe
@@ -218,3 +229,10 @@ func (q *Quota) Give(n int) {
 
 // Used is how many bytes are taken.
 func (q *Quota) Used() int64 { return q.used.Load() }
+
+// usage returns a copy of the pools.
+func (g *budget) usage() []pool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.pools)
+}

@@ -56,18 +56,20 @@ type Limits struct {
 // A Filter looks at each message of a batch and edits, drops or rejects it.
 //
 // Apply works in place on b.Messages() and is called by one goroutine at a
-// time. It returns nil, or *Held when it cannot go on now, or an error that
-// stops the router (on_error: stop). A Filter that several lanes share takes
-// turns by itself.
+// time. It returns nil, or a *Held that says how far it came when it cannot go on
+// now. A Filter that several lanes share takes turns by itself.
 type Filter interface {
-	Apply(ctx context.Context, b *Batch) error
+	Apply(ctx context.Context, b *Batch) *Held
 }
 
 // Held says that a filter cannot take more messages now. The first Done of
-// b.Messages() are finished; the rest is offered again after Retry.
+// b.Messages() are finished; the rest is offered again after Retry, while other
+// routes go on. With Stop the router begins to stop (on_error: stop) and the
+// rest is offered while it drains.
 type Held struct {
 	Done  int
 	Retry time.Duration
+	Stop  bool
 	Cause error
 }
 

@@ -27,7 +27,6 @@ type Message struct {
 	Received int64   // Unix ns, from our clock
 	Raw      []byte  // as received, framing removed; nil: not known (created by a filter)
 	Fields   []Field // what filters added, in order; names are unique
-	To       uint64  // destinations of the route, one bit each in the order of its `to`; 0: all of them
 
 	fate fate // what became of it; set by Batch
 }

@@ -1,5 +1,7 @@
 package router
 
+import "sync"
+
 // A Route takes the messages of its sources through a chain of filters to its
 // destinations.
 type Route struct {
@@ -16,4 +18,14 @@ type Stage struct {
 	Filters []Filter
 }
 
-type route struct{ Route }
+// route is a Route at work.
+type route struct {
+	Route
+	index  int       // in the ledger
+	to     []*writer // in the order of To
+	claims []claim   // what a batch on it costs
+
+	mu     sync.Mutex
+	parked []*Batch // held by a filter, in order; later ones queue behind
+	cause  error    // why, when parked is not empty
+}

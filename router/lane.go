@@ -1,0 +1,212 @@
+package router
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// pass takes a delivered batch through its route: filters, then destinations.
+// While a filter of the route holds an earlier batch, it queues behind that one.
+func (r *Router) pass(b *Batch) {
+	rt := b.route
+	if len(rt.Filters) > 0 {
+		rt.mu.Lock()
+		if len(rt.parked) > 0 {
+			rt.parked = append(rt.parked, b)
+			rt.mu.Unlock()
+			return
+		}
+		rt.mu.Unlock()
+		if held := r.filter(b); held != nil {
+			r.park(b, held)
+			return
+		}
+	}
+	r.handOver(b)
+}
+
+// filter runs the batch through what is left of its chain, on one lane.
+func (r *Router) filter(b *Batch) *Held {
+	lane := <-r.lanes
+	defer func() { r.lanes <- lane }()
+	for stages := b.route.Filters; b.stage < len(stages) && len(b.live) > 0; b.stage++ {
+		if len(b.Messages()) > 0 {
+			held := stages[b.stage].Filters[lane].Apply(r.drain, b)
+			if held != nil {
+				b.from += held.Done
+				return held
+			}
+		}
+		drops := b.sweep()
+		for len(b.stops) <= b.stage {
+			b.stops = append(b.stops, len(b.bad))
+		}
+		r.settleRoute(b.route, FateDropped, stages[b.stage].Name, drops)
+	}
+	return nil
+}
+
+// handOver gives what the filters left to the destinations.
+func (r *Router) handOver(b *Batch) {
+	if len(b.bad) > 0 {
+		r.keepLetters(b)
+	}
+	n, rt := len(b.live), b.route
+	if n == 0 {
+		b.free()
+		return
+	}
+	b.worst = math.MaxUint8
+	for _, m := range b.live {
+		b.size += m.Size()
+		b.worst = min(b.worst, m.Severity)
+	}
+	b.shrink()
+	b.open.Store(int32(len(rt.to)))
+	r.ledger.mu.Lock()
+	r.ledger.routes[rt.index].settle(FateDelivered, "", n)
+	for _, w := range rt.to {
+		r.ledger.dests[w.index].take(n)
+	}
+	r.ledger.mu.Unlock()
+	for _, w := range rt.to {
+		w.push(b)
+	}
+}
+
+// keepLetters writes what the filters rejected to the dead letters, all of a
+// filter's at once. While the store cannot write, the batch waits.
+func (r *Router) keepLetters(b *Batch) {
+	from := 0
+	for stage, to := range b.stops {
+		rows := b.bad[from:to]
+		from = to
+		if len(rows) == 0 {
+			continue
+		}
+		name := b.route.Filters[stage].Name
+		key := LetterKey{Route: b.route.Name, Filter: name}
+		pause := newBackOff(100*time.Millisecond, 10*time.Second)
+		for {
+			err := r.letters.Keep(r.drain, key, rows)
+			if err == nil {
+				r.settleRoute(b.route, FateRejected, name, len(rows))
+				break
+			}
+			r.log.Error("cannot keep dead letters", "route", b.route.Name, "filter", name, "messages", len(rows), "error", err)
+			if !pause.wait(r.drain) {
+				r.settleRoute(b.route, FateLost, "dead_letters", len(rows))
+				break
+			}
+		}
+	}
+}
+
+func (r *Router) settleRoute(rt *route, f Fate, reason string, n int) {
+	if n == 0 {
+		return
+	}
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	r.ledger.routes[rt.index].settle(f, reason, n)
+}
+
+// park keeps a batch that a filter holds, until unpark tries it again.
+func (r *Router) park(b *Batch, h *Held) {
+	rt := b.route
+	rt.mu.Lock()
+	rt.parked = append(rt.parked, b)
+	rt.cause = h.Cause
+	rt.mu.Unlock()
+	if h.Stop {
+		r.stop(h)
+	}
+	r.wake(h.Retry)
+}
+
+// wake makes unpark look at the parked batches after d.
+func (r *Router) wake(d time.Duration) {
+	select {
+	case r.retry <- d:
+	default: // it looks every second anyway
+	}
+}
+
+// unpark runs parked batches, in order, until ctx ends, and then until none is
+// left or the drain is over.
+func (r *Router) unpark(ctx context.Context) {
+	tick := time.NewTimer(time.Second)
+	defer tick.Stop()
+	for {
+		left := 0
+		for _, rt := range r.routes {
+			left += r.unparkRoute(rt)
+		}
+		done := ctx.Done()
+		if ctx.Err() != nil {
+			if done = nil; left == 0 {
+				return
+			}
+		}
+		tick.Reset(time.Second)
+		select {
+		case <-tick.C:
+		case d := <-r.retry:
+			if d > 0 && !sleep(r.drain, min(d, time.Second)) {
+				return
+			}
+		case <-done:
+		case <-r.drain.Done():
+			return
+		}
+	}
+}
+
+// unparkRoute takes the parked batches of one route as far as its filters let
+// them and returns how many are left.
+func (r *Router) unparkRoute(rt *route) int {
+	for {
+		rt.mu.Lock()
+		if len(rt.parked) == 0 {
+			rt.cause = nil
+			rt.mu.Unlock()
+			return 0
+		}
+		b, left := rt.parked[0], len(rt.parked)
+		rt.mu.Unlock()
+		if held := r.filter(b); held != nil {
+			rt.mu.Lock()
+			rt.cause = held.Cause
+			rt.mu.Unlock()
+			if held.Stop {
+				r.stop(held)
+			}
+			if held.Retry > 0 {
+				return left
+			}
+			continue
+		}
+		r.handOver(b)
+		rt.mu.Lock()
+		rt.parked[0] = nil
+		rt.parked = rt.parked[1:]
+		rt.mu.Unlock()
+	}
+}
+
+// loseParked gives up what is still parked when the drain is over.
+func (r *Router) loseParked() (n int) {
+	for _, rt := range r.routes {
+		rt.mu.Lock()
+		for _, b := range rt.parked {
+			r.settleRoute(rt, FateDropped, rt.Filters[b.stage].Name, b.sweep())
+			r.settleRoute(rt, FateLost, "drain", len(b.live)+len(b.bad))
+			n += len(b.live) + len(b.bad)
+			b.free()
+		}
+		rt.parked = nil
+		rt.mu.Unlock()
+	}
+	return n
+}

@@ -1,0 +1,102 @@
+package router
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the router's own figures besides the ledger.
+type metrics struct {
+	batch       prometheus.Histogram
+	transaction *prometheus.HistogramVec
+	write       *prometheus.HistogramVec
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		batch: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "weir_batch_messages",
+			Help: "Messages in a batch, as sources deliver them.", Buckets: prometheus.ExponentialBuckets(1, 4, 7)}),
+		transaction: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "weir_transaction_messages",
+			Help: "Messages in a committed transaction, rejected ones included.", Buckets: prometheus.ExponentialBuckets(1, 4, 8)}, []string{"destination"}),
+		write: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "weir_write_seconds",
+			Help: "Time from the first row of a transaction to its commit.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)}, []string{"destination"}),
+	}
+}
+
+var (
+	descRoute       = prometheus.NewDesc("weir_route_messages_total", "Messages of a route by fate; received = dropped + rejected + lost + delivered + in flight.", []string{"route", "fate", "reason"}, nil)
+	descDestination = prometheus.NewDesc("weir_destination_messages_total", "Messages of a destination by fate; delivered = stored + rejected + lost + in flight.", []string{"destination", "fate", "reason"}, nil)
+	descMissed      = prometheus.NewDesc("weir_missed_total", "Messages that a source never accepted, by reason.", []string{"source", "reason"}, nil)
+	descUnrouted    = prometheus.NewDesc("weir_unrouted_total", "Messages that no route takes.", []string{"source"}, nil)
+	descTruncated   = prometheus.NewDesc("weir_truncated_total", "Messages that were cut at max_message.", []string{"source"}, nil)
+	descInFlight    = prometheus.NewDesc("weir_in_flight", "Messages that a route or a destination holds.", []string{"kind", "name"}, nil)
+	descOldest      = prometheus.NewDesc("weir_destination_oldest_message_seconds", "Age of the oldest message that waits for the destination; 0 when none does.", []string{"destination"}, nil)
+	descReady       = prometheus.NewDesc("weir_destination_ready", "1 when the destination's last attempt succeeded, else 0.", []string{"destination"}, nil)
+	descMemory      = prometheus.NewDesc("weir_memory_bytes", "Memory that messages hold, of the configured memory.", []string{"pool"}, nil)
+	descMemoryLimit = prometheus.NewDesc("weir_memory_limit_bytes", "The most that messages may hold.", []string{"pool"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (r *Router) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descRoute, descDestination, descMissed, descUnrouted, descTruncated, descInFlight, descOldest, descReady, descMemory, descMemoryLimit} {
+		ch <- d
+	}
+	r.metrics.batch.Describe(ch)
+	r.metrics.transaction.Describe(ch)
+	r.metrics.write.Describe(ch)
+}
+
+// Collect implements prometheus.Collector. All of the ledger is read in one moment.
+func (r *Router) Collect(ch chan<- prometheus.Metric) {
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	l := r.Ledger()
+	for _, a := range l.Routes {
+		counter(descRoute, a.Income, a.Name, string(FateReceived), "")
+		for _, e := range a.Fates {
+			counter(descRoute, e.N, a.Name, string(e.Fate), e.Reason)
+		}
+		gauge(descInFlight, float64(a.InFlight), "route", a.Name)
+	}
+	for _, a := range l.Destinations {
+		counter(descDestination, a.Income, a.Name, string(FateDelivered), "")
+		for _, e := range a.Fates {
+			counter(descDestination, e.N, a.Name, string(e.Fate), e.Reason)
+		}
+		gauge(descInFlight, float64(a.InFlight), "destination", a.Name)
+	}
+	for name, s := range l.Sources {
+		for reason, n := range s.Missed {
+			counter(descMissed, n, name, reason)
+		}
+		counter(descUnrouted, s.Unrouted, name)
+		counter(descTruncated, s.Truncated, name)
+	}
+	for _, w := range r.writers {
+		_, _, oldest := w.backlog()
+		gauge(descOldest, oldest.Round(time.Millisecond).Seconds(), w.name)
+		ready := 0.0
+		if w.told.part(w.name).Ready {
+			ready = 1
+		}
+		gauge(descReady, ready, w.name)
+	}
+	for i, p := range r.budget.usage() {
+		name := "memory"
+		if i > 0 {
+			name = "share:" + r.writers[i-1].name
+		}
+		gauge(descMemory, float64(p.used), name)
+		gauge(descMemoryLimit, float64(p.limit), name)
+	}
+	gauge(descMemory, float64(r.tails.Used()), "tails")
+	gauge(descMemoryLimit, float64(r.tails.limit), "tails")
+	r.metrics.batch.Collect(ch)
+	r.metrics.transaction.Collect(ch)
+	r.metrics.write.Collect(ch)
+}

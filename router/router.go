@@ -1,0 +1,273 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Config says what a router is made of. Names are unique within their kind.
+type Config struct {
+	Memory       int64         // bytes that messages in flight may hold; a quarter of it is for unfinished ones
+	Drain        time.Duration // how long a stop may take; 0: 30 s
+	Lanes        int           // chains of filters that run at once; 0: GOMAXPROCS
+	Sources      []SourceConfig
+	Destinations []DestinationConfig
+	Routes       []Route
+	DeadLetters  DeadLetters
+	Log          *slog.Logger
+}
+
+// SourceConfig is a source and its name.
+type SourceConfig struct {
+	Name       string
+	Source     Source
+	MaxMessage int // bytes; a batch always has room for one such message
+}
+
+// DestinationConfig is a destination, its name and when its transactions end.
+type DestinationConfig struct {
+	Name        string
+	Destination Destination
+	Flush       Flush
+	WhenFull    WhenFull // "": Block
+}
+
+// A Router moves messages from sources through routes to destinations.
+type Router struct {
+	log     *slog.Logger
+	letters DeadLetters
+	timeout time.Duration // of the drain
+	budget  *budget
+	tails   *Quota
+	inlets  []*inlet
+	routes  []*route
+	writers []*writer
+	lanes   chan int
+	retry   chan time.Duration
+	ledger  ledger
+	metrics *metrics
+
+	drain  context.Context // ends when weir gives up; what filters and destinations get
+	giveUp context.CancelFunc
+
+	mu      sync.Mutex
+	cancel  context.CancelFunc // stops Run; nil before
+	failure error              // why the router stopped by itself
+}
+
+// maxBatch and maxRows bound a batch when there is memory for more.
+const (
+	maxBatch = 256 << 10
+	maxRows  = 1024
+)
+
+// guestSlack is what filters may add to a batch however full the memory is, on top of one message's size.
+const guestSlack = 64 << 10
+
+// New builds a router. It starts nothing. The destinations are the router's
+// from then on, also when New fails.
+func New(c Config) (*Router, error) {
+	if c.Lanes == 0 {
+		c.Lanes = runtime.GOMAXPROCS(0)
+	}
+	if c.Drain == 0 {
+		c.Drain = 30 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	r := &Router{log: c.Log, letters: c.DeadLetters, timeout: c.Drain,
+		tails: NewQuota(c.Memory / 4), lanes: make(chan int, c.Lanes), retry: make(chan time.Duration, 1), metrics: newMetrics()}
+	r.drain, r.giveUp = context.WithCancel(context.Background())
+	for i := range c.Lanes {
+		r.lanes <- i
+	}
+	r.addDestinations(c)
+	err := r.addRoutes(c)
+	if err == nil {
+		err = r.addSources(c)
+	}
+	if err != nil {
+		r.closeDestinations()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Router) addDestinations(c Config) {
+	memory := int(c.Memory - c.Memory/4)
+	r.budget = &budget{pools: []pool{{limit: memory, press: func() {
+		for _, w := range r.writers {
+			w.nudge()
+		}
+	}}}}
+	for i, d := range c.Destinations {
+		w := &writer{name: d.Name, dest: d.Destination, flush: d.Flush, whenFull: d.WhenFull, router: r, log: r.log,
+			index: i, share: []claim{{pool: i + 1, times: 1}}, wake: make(chan struct{}, 1)}
+		if w.whenFull == "" {
+			w.whenFull = Block
+		}
+		r.writers = append(r.writers, w)
+		r.budget.pools = append(r.budget.pools, pool{limit: memory / len(c.Destinations), press: w.nudge})
+	}
+	r.ledger.dests = make([]account, len(r.writers))
+}
+
+func (r *Router) addRoutes(c Config) error {
+	for i, def := range c.Routes {
+		rt := &route{Route: def, index: i, claims: []claim{{pool: 0, times: 1}}}
+		for _, name := range def.To {
+			k := slices.IndexFunc(r.writers, func(w *writer) bool { return w.name == name })
+			if k < 0 {
+				return fmt.Errorf("route %s: there is no destination %s", def.Name, name)
+			}
+			rt.to = append(rt.to, r.writers[k])
+			if r.writers[k].whenFull == Block {
+				rt.claims = append(rt.claims, claim{pool: k + 1, times: 1})
+			}
+		}
+		for _, s := range def.Filters {
+			if len(s.Filters) < cap(r.lanes) {
+				return fmt.Errorf("route %s: filter %s has %d instances for %d lanes", def.Name, s.Name, len(s.Filters), cap(r.lanes))
+			}
+		}
+		r.routes = append(r.routes, rt)
+	}
+	r.ledger.routes = make([]account, len(r.routes))
+	return nil
+}
+
+func (r *Router) addSources(c Config) error {
+	for i, s := range c.Sources {
+		in := &inlet{router: r, name: s.Name, source: s.Source, index: i}
+		share, lines := r.budget.pools[0].limit, maxRows
+		for _, rt := range r.routes {
+			if !slices.Contains(rt.From, s.Name) {
+				continue
+			}
+			in.routes = append(in.routes, rt)
+			if len(rt.Filters) > 0 {
+				in.slack = guestSlack + s.MaxMessage
+			}
+			for _, cl := range rt.claims {
+				share = min(share, r.budget.pools[cl.pool].limit)
+				k := slices.IndexFunc(in.claims, func(c claim) bool { return c.pool == cl.pool })
+				if k < 0 {
+					in.claims = append(in.claims, cl)
+				} else {
+					in.claims[k].times++
+				}
+			}
+			for _, w := range rt.to {
+				lines = min(lines, max(1, w.flush.Messages))
+			}
+		}
+		room := share/(4*max(1, len(in.routes))) - in.slack
+		least := pieceSize(max(s.MaxMessage, minPiece)) + rowsFor(1)*rowSize
+		if room < least {
+			return fmt.Errorf("source %s: a batch may hold %d bytes, a quarter of the smallest share of its %d destinations and routes, but one max_message of %d needs %d: raise memory or lower max_message",
+				s.Name, max(room, 0), len(in.routes), s.MaxMessage, least)
+		}
+		in.limits.Bytes = max(s.MaxMessage, min(maxBatch, room/2))
+		in.limits.Messages = min(lines, maxRows, max(1, (room-pieceSize(in.limits.Bytes))/rowSize))
+		r.inlets = append(r.inlets, in)
+	}
+	r.ledger.sources = make([]Intake, len(r.inlets))
+	return nil
+}
+
+// Run moves messages until ctx ends or a part fails, then drains: sources
+// deliver what they hold, filters and writers finish, destinations are closed.
+// It returns why it stopped by itself, or how much was lost because the drain
+// took too long, or nil.
+func (r *Router) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	r.cancel = cancel
+	r.mu.Unlock()
+	defer r.giveUp()
+	deadline := context.AfterFunc(ctx, func() { time.AfterFunc(r.timeout, r.giveUp) })
+	defer deadline()
+
+	var sources, parked, writers sync.WaitGroup
+	for _, w := range r.writers {
+		writers.Go(func() { w.run(r.drain) })
+	}
+	flowing, dry := context.WithCancel(context.Background())
+	parked.Go(func() { r.unpark(flowing) })
+	for _, in := range r.inlets {
+		sources.Go(func() {
+			if err := in.source.Run(ctx, in); err != nil {
+				r.fail(fmt.Errorf("source %s: %w", in.name, err))
+			}
+		})
+	}
+	sources.Wait()
+	dry()
+	parked.Wait()
+	lost := r.loseParked()
+	for _, w := range r.writers {
+		w.close()
+	}
+	writers.Wait()
+	err := r.closeDestinations()
+	for _, a := range r.Ledger().Destinations {
+		for _, e := range a.Fates {
+			if e.Fate == FateLost && e.Reason == "drain" {
+				lost += int(e.N)
+			}
+		}
+	}
+	if lost > 0 {
+		err = errors.Join(fmt.Errorf("%d messages lost: the stop took longer than %v", lost, r.timeout), err)
+	}
+	return errors.Join(r.failure, err)
+}
+
+// fail stops the router by itself; the first reason counts.
+func (r *Router) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure == nil {
+		r.failure = err
+		r.log.Error("weir stops", "error", err)
+	}
+	r.cancel()
+}
+
+// stop is what a filter with on_error: stop asks for.
+func (r *Router) stop(h *Held) { r.fail(h.Cause) }
+
+func (r *Router) closeDestinations() (err error) {
+	for _, w := range r.writers {
+		if e := w.dest.Close(); e != nil {
+			err = errors.Join(err, fmt.Errorf("close destination %s: %w", w.name, e))
+		}
+	}
+	return err
+}
+
+// Parts is the state of the destinations and of the routes that a filter holds.
+// It is safe for concurrent use.
+func (r *Router) Parts() (parts []Part) {
+	for _, rt := range r.routes {
+		rt.mu.Lock()
+		p := Part{Kind: "route", Name: rt.Name, Ready: rt.cause == nil}
+		if rt.cause != nil {
+			p.Reason = fmt.Sprintf("%d batches held: %v", len(rt.parked), rt.cause)
+		}
+		rt.mu.Unlock()
+		parts = append(parts, p)
+	}
+	for _, w := range r.writers {
+		parts = append(parts, w.told.part(w.name))
+	}
+	return parts
+}

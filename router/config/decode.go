@@ -1,0 +1,388 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// sep stands behind each key of a path. YAML cannot write it.
+const sep = "\x00"
+
+// words is a path as a person reads it.
+func words(path string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(path, sep), sep, ".")
+}
+
+// A spot is where a value of the whole is written.
+type spot struct {
+	file *file
+	node *yaml.Node
+}
+
+func (s spot) place() Place { return s.file.at(s.node) }
+
+// Aliases may write one value in many places, and a value in itself: the work
+// is bounded by what any real file needs.
+const (
+	mostValues = 100_000
+	deepest    = 64
+)
+
+// A decoder puts the nodes of files into Go values.
+type decoder struct {
+	doc     *Document
+	values  int
+	depth   int
+	stopped bool
+}
+
+// decode lays all files into one value.
+func (d *Document) decode(into any) {
+	out := reflect.ValueOf(into)
+	if out.Kind() != reflect.Pointer || out.Elem().Kind() != reflect.Struct {
+		panic("BUG: config.Load wants a pointer to a struct")
+	}
+	dec := &decoder{doc: d}
+	seen := map[string]Place{}
+	ok := true
+	for _, f := range d.files {
+		if f.root != nil {
+			ok = dec.fields(f, f.root, "", out.Elem(), seen) && ok
+		}
+	}
+	if ok && len(d.mistakes) == 0 {
+		dec.required(Place{}, "", out.Elem())
+		for _, f := range d.files {
+			if f.root != nil {
+				dec.check(f, f.root, out.Elem())
+				break
+			}
+		}
+	}
+}
+
+// into decodes an Unmarshaler's value further.
+func (d *decoder) into(v *Value, into any) bool {
+	out := reflect.ValueOf(into)
+	if out.Kind() != reflect.Pointer || out.IsNil() {
+		panic("BUG: Value.Decode wants a pointer")
+	}
+	return d.value(v.file, v.node, v.path, out.Elem(), options{})
+}
+
+var (
+	unmarshalerType = reflect.TypeFor[Unmarshaler]()
+	checkerType     = reflect.TypeFor[Checker]()
+	defaulterType   = reflect.TypeFor[Defaulter]()
+	durationType    = reflect.TypeFor[time.Duration]()
+	rawType         = reflect.TypeFor[json.RawMessage]()
+	secretType      = reflect.TypeFor[Secret]()
+	templateType    = reflect.TypeFor[Template]()
+	sizeType        = reflect.TypeFor[Size]()
+	namedType       = reflect.TypeFor[interface{ isMap() }]()
+)
+
+func (Map[T]) isMap() {}
+
+// value decodes one node and reports whether there was no mistake.
+func (d *decoder) value(f *file, n *yaml.Node, path string, out reflect.Value, opt options) bool {
+	if d.stopped {
+		return false
+	}
+	d.depth++
+	defer func() { d.depth-- }()
+	if d.values++; d.values > mostValues || d.depth > deepest {
+		d.stopped = true
+		return d.fail(f, n, "", "the file unfolds to too much: aliases in aliases, or too deep")
+	}
+	n, ok := d.follow(f, n)
+	if !ok {
+		return false
+	}
+	d.doc.places[path] = spot{f, n}
+	before := len(d.doc.mistakes)
+	ok = d.decodeAs(f, n, path, out, opt)
+	if ok && before == len(d.doc.mistakes) {
+		d.check(f, n, out)
+	}
+	return ok
+}
+
+func (d *decoder) decodeAs(f *file, n *yaml.Node, path string, out reflect.Value, opt options) bool {
+	t := out.Type()
+	if out.CanAddr() && reflect.PointerTo(t).Implements(unmarshalerType) {
+		defaults(out)
+		v := &Value{d: d, file: f, node: n, path: path}
+		out.Addr().Interface().(Unmarshaler).UnmarshalConfig(v)
+		return !v.bad
+	}
+	switch t {
+	case rawType:
+		return d.json(f, n, out)
+	case secretType:
+		return d.secret(f, n, path, out)
+	}
+	if t.Implements(namedType) {
+		return d.named(f, n, path, out)
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		if out.IsNil() {
+			out.Set(reflect.New(t.Elem()))
+			defaults(out.Elem())
+		}
+		return d.value(f, n, path, out.Elem(), opt)
+	case reflect.Struct:
+		if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+			n = &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}
+		}
+		if n.Kind != yaml.MappingNode {
+			return d.fail(f, n, "", "%s: want keys and values, got %s", words(path), describe(n))
+		}
+		ok := d.fields(f, n, path, out, map[string]Place{})
+		return d.required(f.at(n), path, out) && ok
+	case reflect.Slice:
+		return d.list(f, n, path, out)
+	}
+	return d.scalar(f, n, path, out, opt)
+}
+
+// follow resolves an alias and refuses tags.
+func (d *decoder) follow(f *file, n *yaml.Node) (*yaml.Node, bool) {
+	for range deepest {
+		if n.Style&yaml.TaggedStyle != 0 {
+			return n, d.fail(f, n, "write the value without "+n.Tag, "tags are not used here")
+		}
+		if n.Kind != yaml.AliasNode {
+			return n, true
+		}
+		n = n.Alias
+	}
+	return n, d.fail(f, n, "", "this alias leads to itself")
+}
+
+// fields decodes a mapping into a struct. seen are the keys that are there
+// already, from this mapping or from files before.
+func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, seen map[string]Place) bool {
+	known := fieldsOf(out, nil)
+	ok := true
+	d.pairs(f, n, func(key, val *yaml.Node) {
+		name := key.Value
+		i := slices.IndexFunc(known, func(k field) bool { return k.name == name })
+		switch {
+		case i < 0 && path == "" && strings.HasPrefix(name, "x-"):
+			return
+		case i < 0:
+			ok = d.unknown(f, key, path, known)
+			return
+		}
+		first, twice := seen[name]
+		if twice && !(first.file != f && known[i].value.Type().Implements(namedType)) {
+			d.doc.add(Mistake{Place: f.at(key), What: fmt.Sprintf("%s is there twice", words(path+name)), Other: first, Hint: "remove one of them"})
+			ok = false
+			return
+		}
+		seen[name] = f.at(key)
+		ok = d.value(f, val, path+name+sep, known[i].value, known[i].options) && ok
+	}, &ok)
+	return ok
+}
+
+// pairs calls each with the key and value nodes of a mapping whose keys are plain.
+func (d *decoder) pairs(f *file, n *yaml.Node, each func(key, val *yaml.Node), ok *bool) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch {
+		case key.Tag == "!!merge":
+			*ok = d.fail(f, key, "write the keys out, or give the whole value an anchor", "merge keys are not used here")
+			continue
+		case key.Style&yaml.TaggedStyle != 0:
+			*ok = d.fail(f, key, "write the key without "+key.Tag, "tags are not used here")
+			continue
+		case key.Kind != yaml.ScalarNode:
+			*ok = d.fail(f, key, "", "a key must be a plain word")
+			continue
+		}
+		each(key, n.Content[i+1])
+	}
+}
+
+func (d *decoder) unknown(f *file, key *yaml.Node, path string, known []field) bool {
+	for _, pattern := range d.doc.opts.NotYet {
+		if matches(strings.Split(pattern, "."), strings.Split(path+key.Value, sep)) {
+			return d.fail(f, key, "remove it", "%s is not in this version of weir", words(path+key.Value))
+		}
+	}
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = k.name
+	}
+	where := ""
+	if path != "" {
+		where = " in " + words(path)
+	}
+	return d.fail(f, key, suggest(key.Value, names), "unknown key %q%s", key.Value, where)
+}
+
+// matches compares a path with a pattern in which * is any one key.
+func matches(pattern, path []string) bool {
+	return slices.EqualFunc(pattern, path, func(p, k string) bool { return p == "*" || p == k })
+}
+
+// required complains about keys that must be there and are not.
+func (d *decoder) required(at Place, path string, out reflect.Value) bool {
+	ok := true
+	for _, k := range fieldsOf(out, nil) {
+		if _, there := d.doc.places[path+k.name+sep]; k.required && !there {
+			what := fmt.Sprintf("%s is missing", k.name)
+			if path != "" {
+				what = fmt.Sprintf("%s: %s is missing", words(path), k.name)
+			}
+			d.doc.add(Mistake{Place: at, What: what, Hint: "add " + k.name + ":"})
+			ok = false
+		}
+	}
+	return ok
+}
+
+// named decodes a mapping into a Map.
+func (d *decoder) named(f *file, n *yaml.Node, path string, out reflect.Value) bool {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return true
+	}
+	if n.Kind != yaml.MappingNode {
+		return d.fail(f, n, "", "%s: want names and their values, got %s", words(path), describe(n))
+	}
+	seen := map[string]Place{}
+	for i := range out.Len() {
+		e := out.Index(i)
+		seen[e.FieldByName("Name").String()] = e.FieldByName("Place").Interface().(Place)
+	}
+	ok := true
+	d.pairs(f, n, func(key, val *yaml.Node) {
+		if first, twice := seen[key.Value]; twice {
+			d.doc.add(Mistake{Place: f.at(key), What: fmt.Sprintf("%s is there twice", words(path+key.Value)), Other: first, Hint: "rename or remove one of them"})
+			ok = false
+			return
+		}
+		seen[key.Value] = f.at(key)
+		e := reflect.New(out.Type().Elem()).Elem()
+		e.FieldByName("Name").SetString(key.Value)
+		e.FieldByName("Place").Set(reflect.ValueOf(f.at(key)))
+		defaults(e.FieldByName("Value"))
+		ok = d.value(f, val, path+key.Value+sep, e.FieldByName("Value"), options{}) && ok
+		out.Set(reflect.Append(out, e))
+	}, &ok)
+	return ok
+}
+
+func (d *decoder) list(f *file, n *yaml.Node, path string, out reflect.Value) bool {
+	if n.Kind != yaml.SequenceNode {
+		hint := ""
+		if n.Kind == yaml.ScalarNode && n.Tag != "!!null" && !strings.ContainsAny(n.Value, "\n,[]{}") {
+			hint = "[" + n.Value + "]"
+		}
+		return d.fail(f, n, hint, "%s: want a list, got %s", words(path), describe(n))
+	}
+	list := reflect.MakeSlice(out.Type(), len(n.Content), len(n.Content))
+	ok := true
+	for i, c := range n.Content {
+		defaults(list.Index(i))
+		ok = d.value(f, c, fmt.Sprintf("%s%d%s", path, i, sep), list.Index(i), options{}) && ok
+	}
+	out.Set(list)
+	return ok
+}
+
+func defaults(out reflect.Value) {
+	if out.CanAddr() && reflect.PointerTo(out.Type()).Implements(defaulterType) {
+		out.Addr().Interface().(Defaulter).Defaults()
+	}
+}
+
+// check asks a decoded value for its problems.
+func (d *decoder) check(f *file, n *yaml.Node, out reflect.Value) {
+	var c Checker
+	switch {
+	case out.Kind() == reflect.Pointer:
+		return // its element was asked
+	case out.Type().Implements(checkerType):
+		c = out.Interface().(Checker)
+	case out.CanAddr() && reflect.PointerTo(out.Type()).Implements(checkerType):
+		c = out.Addr().Interface().(Checker)
+	default:
+		return
+	}
+	for _, p := range c.Check() {
+		d.doc.add(Mistake{Place: f.at(find(n, p.Path)), What: p.What, Hint: p.Hint})
+	}
+}
+
+// find is the node that a problem's path leads to, or the deepest on the way.
+func find(n *yaml.Node, path string) *yaml.Node {
+	for range deepest {
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+			continue
+		}
+		if path == "" {
+			return n
+		}
+		next, rest := step(n, path)
+		if next == nil {
+			return n
+		}
+		n, path = next, rest
+	}
+	return n
+}
+
+// step goes one key down. Keys may have dots in them: the longest that fits wins.
+func step(n *yaml.Node, path string) (next *yaml.Node, rest string) {
+	longest := -1
+	try := func(key string, val *yaml.Node) {
+		if r, ok := strings.CutPrefix(path, key); ok && len(key) > longest && (r == "" || r[0] == '.') {
+			next, rest, longest = val, strings.TrimPrefix(r, "."), len(key)
+		}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			try(n.Content[i].Value, n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			try(fmt.Sprint(i), c)
+		}
+	}
+	return next, rest
+}
+
+func (d *decoder) fail(f *file, n *yaml.Node, hint, format string, args ...any) bool {
+	d.doc.add(Mistake{Place: f.at(n), What: fmt.Sprintf(format, args...), Hint: hint})
+	return false
+}
+
+// describe says what a node is.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "keys and values"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if n.Tag == "!!null" {
+		return "nothing"
+	}
+	text := n.Value
+	if len(text) > 60 || strings.Contains(text, "\n") {
+		return "a text"
+	}
+	return text
+}

@@ -1,0 +1,205 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Options say how files are read.
+type Options struct {
+	// NotYet are keys that are refused as not in this version, rather than as
+	// unknown: paths of keys joined by dots, * is any one key ("routes.*.match").
+	NotYet []string
+	// Env looks up a variable; nil: os.LookupEnv.
+	Env func(name string) (string, bool)
+}
+
+// A Document is what was read from all files, with the mistakes found so far.
+// It is not safe for concurrent use.
+type Document struct {
+	opts     Options
+	files    []*file
+	places   map[string]spot
+	mistakes []Mistake
+}
+
+// Load reads files into a value, given by pointer. A path may name a directory:
+// then its *.yaml are read in the order of their names. The document is always
+// returned; whether the value is usable says its Err.
+func Load(into any, opts Options, paths ...string) *Document {
+	d := newDocument(opts)
+	for _, path := range paths {
+		for _, name := range d.expandDir(path) {
+			text, err := readFile(name)
+			f := d.open(name)
+			if err != nil {
+				d.add(Mistake{Place: Place{file: f}, What: err.Error()})
+				continue
+			}
+			d.parse(f, text)
+		}
+	}
+	d.decode(into)
+	return d
+}
+
+// Parse reads one text as if it were in a file of that name.
+func Parse(into any, opts Options, name string, text []byte) *Document {
+	d := newDocument(opts)
+	d.parse(d.open(name), text)
+	d.decode(into)
+	return d
+}
+
+func newDocument(opts Options) *Document {
+	if opts.Env == nil {
+		opts.Env = os.LookupEnv
+	}
+	return &Document{opts: opts, places: map[string]spot{}}
+}
+
+func (d *Document) open(name string) *file {
+	f := &file{name: name}
+	d.files = append(d.files, f)
+	return f
+}
+
+// expandDir lists the files that a path stands for.
+func (d *Document) expandDir(path string) []string {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}
+	}
+	names, err := filepath.Glob(filepath.Join(globQuote.Replace(path), "*.yaml"))
+	if err != nil || len(names) == 0 {
+		d.add(Mistake{Place: Place{file: &file{name: path}}, What: "no *.yaml in this directory"})
+	}
+	slices.Sort(names)
+	return names
+}
+
+var globQuote = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+
+// largest is how long a file may be. Longer ones are something else.
+const largest = 1 << 20
+
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err == nil && info.Size() > largest {
+		return nil, fmt.Errorf("larger than %d MiB: no configuration file", largest>>20)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		var p *os.PathError
+		if errors.As(err, &p) {
+			err = fmt.Errorf("%s: %w", p.Op, p.Err)
+		}
+		return nil, err
+	}
+	return text, nil
+}
+
+// Files are the names of the files that were read.
+func (d *Document) Files() []string {
+	names := make([]string, len(d.files))
+	for i, f := range d.files {
+		names[i] = f.name
+	}
+	return names
+}
+
+// Errorf adds a mistake that a look at the whole found. hint may be empty.
+func (d *Document) Errorf(p Place, hint, format string, args ...any) {
+	d.add(Mistake{Place: p, What: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Warnf adds a warning. hint may be empty.
+func (d *Document) Warnf(p Place, hint, format string, args ...any) {
+	d.add(Mistake{Place: p, What: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
+}
+
+// Unknown adds the mistake of a name that is not one of known, and suggests the nearest.
+func (d *Document) Unknown(p Place, what, name string, known []string) {
+	hint := suggest(name, known)
+	if hint == "" {
+		hint = "there is none; add it"
+	}
+	d.Errorf(p, hint, "no %s is named %q", what, name)
+}
+
+// At is the place of the value that the given keys lead to ("routes", "main",
+// "to", "0"), or of the deepest that the files have; the zero Place if none.
+func (d *Document) At(keys ...string) Place {
+	path := ""
+	var found Place
+	for _, k := range keys {
+		path += k + sep
+		if s, ok := d.places[path]; ok {
+			found = s.place()
+		}
+	}
+	return found
+}
+
+// Has reports whether the files have a value there.
+func (d *Document) Has(keys ...string) bool {
+	_, ok := d.places[strings.Join(keys, sep)+sep]
+	return ok
+}
+
+func (d *Document) add(m Mistake) {
+	for _, o := range d.mistakes {
+		if o.Place == m.Place && o.What == m.What {
+			return
+		}
+	}
+	d.mistakes = append(d.mistakes, m)
+}
+
+// Mistakes are all mistakes and warnings in the order of files and lines.
+func (d *Document) Mistakes() []Mistake {
+	order := func(m Mistake) int { return slices.Index(d.files, m.Place.file) }
+	out := slices.Clone(d.mistakes)
+	slices.SortStableFunc(out, func(a, b Mistake) int {
+		if c := order(a) - order(b); c != 0 {
+			return c
+		}
+		if c := a.Place.Line - b.Place.Line; c != 0 {
+			return c
+		}
+		return a.Place.Column - b.Place.Column
+	})
+	return out
+}
+
+// Warnings are those of Mistakes for which nothing is refused.
+func (d *Document) Warnings() []Mistake {
+	return slices.DeleteFunc(d.Mistakes(), func(m Mistake) bool { return !m.Warning })
+}
+
+// Err is an error whose text shows all mistakes that are not warnings, or nil
+// when there is none.
+func (d *Document) Err() error {
+	all := slices.DeleteFunc(d.Mistakes(), func(m Mistake) bool { return m.Warning })
+	if len(all) == 0 {
+		return nil
+	}
+	return mistakes(all)
+}
+
+type mistakes []Mistake
+
+func (m mistakes) Error() string {
+	var b strings.Builder
+	for i, one := range m {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(one.String())
+	}
+	return b.String()
+}

@@ -1,0 +1,149 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// expand puts the file's own references in: ${env:X}, ${env:X:-default},
+// ${file:P}. What they give is never scanned again. In a template, other
+// references stay and the dollars of what is put in are doubled; elsewhere $$
+// is a dollar and other references are a mistake.
+func (d *decoder) expand(f *file, n *yaml.Node, template bool) (string, bool) {
+	ok := true
+	out := expandRefs(n.Value, template, func(ref string) (string, error) { return d.doc.lookup(f, ref) },
+		func(ref string, err error) {
+			ok = false
+			d.doc.add(Mistake{Place: f.within(n, "${"+ref), What: err.Error(), Hint: refHint(ref)})
+		})
+	return out, ok
+}
+
+// expandRefs is expand without a place. wrong is called for each bad reference.
+func expandRefs(text string, template bool, lookup func(ref string) (string, error), wrong func(ref string, err error)) string {
+	if !strings.Contains(text, "$") {
+		return text
+	}
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "$")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		if strings.HasPrefix(rest, "$") {
+			b.WriteByte('$')
+			if template {
+				b.WriteByte('$')
+			}
+			text = rest[1:]
+			continue
+		}
+		ref, after, closed := strings.Cut(strings.TrimPrefix(rest, "{"), "}")
+		own := strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")
+		switch {
+		case !strings.HasPrefix(rest, "{") || !own && template:
+			b.WriteByte('$')
+			text = rest
+			continue
+		case !closed:
+			wrong(strings.TrimPrefix(rest, "{"), fmt.Errorf("this reference has no closing brace"))
+			return b.String()
+		case !own:
+			wrong(ref, fmt.Errorf("unknown reference ${%s}", ref))
+		default:
+			value, err := lookup(ref)
+			if err != nil {
+				wrong(ref, err)
+			}
+			if template {
+				value = strings.ReplaceAll(value, "$", "$$")
+			}
+			b.WriteString(value)
+		}
+		text = after
+	}
+}
+
+func refHint(ref string) string {
+	name, value, found := strings.Cut(ref, ":")
+	switch {
+	case !strings.Contains(ref, ":") && ref != "":
+		return "${env:" + ref + "} or ${file:PATH}; $$ is a dollar"
+	case name == "env" && found && !strings.Contains(value, ":-"):
+		return "set it, or ${env:" + value + ":-default}"
+	}
+	return ""
+}
+
+// lookup gives what env:X, env:X:-default or file:P stand for.
+func (d *Document) lookup(f *file, ref string) (string, error) {
+	kind, name, _ := strings.Cut(ref, ":")
+	if kind == "env" {
+		name, otherwise, has := strings.Cut(name, ":-")
+		value, set := d.opts.Env(name)
+		if has && value == "" {
+			return otherwise, nil
+		}
+		if !set {
+			return "", fmt.Errorf("environment variable %s is not set", name)
+		}
+		return value, nil
+	}
+	path := Place{file: f}.Resolve(name)
+	r, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read ${%s}: %w", ref, err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, longestSecret+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read ${%s}: %w", ref, err)
+	case len(text) > longestSecret:
+		return "", fmt.Errorf("%s is over %d KiB: no value for a setting", name, longestSecret>>10)
+	case !utf8.Valid(text) || strings.ContainsRune(string(text), 0):
+		return "", fmt.Errorf("%s is not text", name)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+const longestSecret = 64 << 10
+
+// within is the place of a text inside a scalar, if it can be seen there.
+func (f *file) within(n *yaml.Node, text string) Place {
+	p := f.at(n)
+	if p.Line < 1 || p.Line > len(f.lines) {
+		return p
+	}
+	line := []rune(f.lines[p.Line-1])
+	from := min(max(p.Column-1, 0), len(line))
+	if i := strings.Index(string(line[from:]), text); i >= 0 {
+		p.Column += utf8.RuneCountInString(string(line[from:])[:i])
+	}
+	return p
+}
+
+// secret decodes a Secret: checked now, expanded anew at each Reveal.
+func (d *decoder) secret(f *file, n *yaml.Node, path string, out reflect.Value) bool {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return d.fail(f, n, "", "%s: want a text, got %s", words(path), describe(n))
+	}
+	if _, ok := d.expand(f, n, false); !ok {
+		return false
+	}
+	doc := d.doc
+	out.Set(reflect.ValueOf(Secret{text: n.Value, expand: func(text string) (string, error) {
+		var failed error
+		value := expandRefs(text, false, func(ref string) (string, error) { return doc.lookup(f, ref) },
+			func(_ string, err error) { failed = err })
+		return value, failed
+	}}))
+	return true
+}

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Mistake is what is wrong at a place in a file, told so that it can be mended.
+type Mistake struct {
+	Place   Place
+	What    string // the fact, in lower case
+	Hint    string // the way out; may be empty
+	Other   Place  // where the other half is, such as the first of two; the zero Place: none
+	Warning bool   // nothing is refused for it
+}
+
+// String is the mistake as a person reads it: file:line:column: what, the line,
+// a caret, the way out. It ends without a newline.
+func (m Mistake) String() string {
+	var b strings.Builder
+	if m.Place.file != nil {
+		if m.Place.Line > 0 {
+			fmt.Fprintf(&b, "%s:%d:%d: ", m.Place.file.name, m.Place.Line, m.Place.Column)
+		} else {
+			fmt.Fprintf(&b, "%s: ", m.Place.file.name)
+		}
+	}
+	if m.Warning {
+		b.WriteString("warning: ")
+	}
+	b.WriteString(redact(m.What))
+	m.Place.quote(&b)
+	if m.Other.file != nil {
+		fmt.Fprintf(&b, "\n  the other one is %s:%d:%d", m.Other.file.name, m.Other.Line, m.Other.Column)
+		m.Other.quote(&b)
+	}
+	if m.Hint != "" {
+		b.WriteString("\n  try: " + redact(m.Hint))
+	}
+	return b.String()
+}
+
+// widest is how much of a long line is shown.
+const widest = 120
+
+// quote writes the line and a caret under the column.
+func (p Place) quote(b *strings.Builder) {
+	if p.file == nil || p.Line < 1 || p.Line > len(p.file.lines) {
+		return
+	}
+	line := p.file.lines[p.Line-1]
+	before := len(line) // bytes before the caret
+	for i, n := 0, 1; i <= len(line); n++ {
+		if n >= p.Column {
+			before = i
+			break
+		}
+		_, size := utf8.DecodeRuneInString(line[i:])
+		i += max(size, 1)
+	}
+	line, before = hideIn(line, before, p.file.secretBlock(p.Line))
+	if before > widest*2/3 { // keep the place in sight
+		cut := before - widest/3
+		for cut > 0 && !utf8.RuneStart(line[cut]) {
+			cut--
+		}
+		line, before = "…"+line[cut:], before-cut+len("…")
+	}
+	if len(line) > widest {
+		cut := max(widest, before)
+		for cut < len(line) && !utf8.RuneStart(line[cut]) {
+			cut++
+		}
+		if cut < len(line) {
+			line = line[:cut] + "…"
+		}
+	}
+	pad := strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, printable(line[:before]))
+	fmt.Fprintf(b, "\n    %s\n    %s^", printable(strings.TrimRight(line, " \t\r")), pad)
+}
+
+// printable keeps control characters of a file off the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '�'
+		}
+		return r
+	}, s)
+}

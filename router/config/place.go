@@ -1,0 +1,41 @@
+package config
+
+import (
+	"path/filepath"
+
+	"gopkg.in/yaml.v3"
+)
+
+// A Place is a position in a file. The zero Place is nowhere: what has no
+// place comes from weir's own defaults.
+type Place struct {
+	file   *file
+	Line   int // from 1
+	Column int // from 1, in characters
+}
+
+// File is the name of the file as the user gave it; "" for the zero Place.
+func (p Place) File() string {
+	if p.file == nil {
+		return ""
+	}
+	return p.file.name
+}
+
+// Resolve makes a path that the file at this place mentions usable: relative
+// ones are relative to the file that holds them.
+func (p Place) Resolve(path string) string {
+	if p.file == nil || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(p.file.name), path)
+}
+
+// A file is one YAML file.
+type file struct {
+	name  string
+	lines []string
+	root  *yaml.Node // its top-level mapping; nil when it could not be read
+}
+
+func (f *file) at(n *yaml.Node) Place { return Place{f, n.Line, n.Column} }

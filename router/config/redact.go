@@ -1,0 +1,85 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+// secrets are the parts of a text that must not be seen, each as its first
+// group: what stands behind a key that names a secret, and the password in a URL.
+var secrets = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)(?:password|passwd|passphrase|pgpass|secret|token|api_?key)["']?[ \t]*[:=][ \t]*("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s&,}#]+(?:[ \t]+[^\s&,}#=:]+)*)`),
+	regexp.MustCompile(`://[^/\s:@"']*:([^\s"']*)@`),
+}
+
+// secretKey tells by its name whether a setting holds a secret.
+var secretKey = regexp.MustCompile(`(?i)password|passwd|passphrase|secret|token|api_?key`)
+
+// Redact hides the passwords in a text: in URLs, in key=value and key: value
+// form. References such as ${file:/run/secrets/pg} stay, they are no secret.
+func Redact(s string) string { return redact(s) }
+
+func redact(s string) string {
+	out, _ := hideIn(s, 0, false)
+	return out
+}
+
+// hideIn hides the secrets of a line, or all of it, and says where the byte at
+// has moved.
+func hideIn(line string, at int, all bool) (string, int) {
+	if all {
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
+		if indent == len(line) {
+			return line, at
+		}
+		return line[:indent] + hidden, min(at, indent)
+	}
+	for _, re := range secrets {
+		var b strings.Builder
+		done, moved := 0, at
+		for _, m := range re.FindAllStringSubmatchIndex(line, -1) {
+			from, to := m[2], m[3]
+			if text := strings.Trim(line[from:to], `"'`); text == "" || isReference(text) || text == hidden {
+				continue
+			}
+			b.WriteString(line[done:from])
+			if at > from {
+				if at >= to {
+					moved += len(hidden) - (to - from)
+				} else {
+					moved -= at - from
+				}
+			}
+			b.WriteString(hidden)
+			done = to
+		}
+		b.WriteString(line[done:])
+		line, at = b.String(), moved
+	}
+	return line, at
+}
+
+// isReference reports whether text is nothing but a reference of the file's own
+// that carries no secret itself.
+func isReference(text string) bool {
+	return strings.HasPrefix(text, "${") && strings.IndexByte(text, '}') == len(text)-1 && !strings.Contains(text, ":-")
+}
+
+// secretBlock reports whether a line stands in a block scalar (`password: |`)
+// whose key names a secret.
+func (f *file) secretBlock(line int) bool {
+	text := f.lines[line-1]
+	indent := len(text) - len(strings.TrimLeft(text, " "))
+	for i := line - 2; i >= 0; i-- {
+		above := f.lines[i]
+		if strings.TrimSpace(above) == "" {
+			continue
+		}
+		if len(above)-len(strings.TrimLeft(above, " ")) < indent {
+			key, value, ok := strings.Cut(above, ":")
+			value = strings.TrimSpace(value)
+			return ok && secretKey.MatchString(key) && (value == "" || value[0] == '|' || value[0] == '>')
+		}
+	}
+	return false
+}

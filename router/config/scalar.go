@@ -1,0 +1,245 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// scalar decodes a single value: text, number, switch, size or time.
+func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, opt options) bool {
+	want := wanted(out.Type())
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return d.fail(f, n, "", "%s: want %s, got %s", words(path), want, describe(n))
+	}
+	text := n.Value
+	if n.Tag == "!!str" {
+		var ok bool
+		if text, ok = d.expand(f, n, out.Type() == templateType); !ok {
+			return false
+		}
+	}
+	wrong := func(hint string) bool {
+		got := describe(n)
+		if text != n.Value {
+			got = fmt.Sprintf("what %s gives", got) // not the value: it may be a secret
+		}
+		return d.fail(f, n, hint, "%s: want %s, got %s", words(path), want, got)
+	}
+	if opt.off && n.Value == "off" {
+		out.SetZero()
+		return true
+	}
+	switch {
+	case out.Type() == sizeType:
+		size, hint := parseSize(text)
+		if hint != "" {
+			return wrong(hint)
+		}
+		out.SetInt(int64(size))
+	case out.Type() == durationType:
+		t, hint := parseDuration(text)
+		if hint != "" {
+			if opt.off {
+				hint += ", or off"
+			}
+			return wrong(hint)
+		}
+		out.SetInt(int64(t))
+	case out.Kind() == reflect.String:
+		if n.Tag == "!!bool" {
+			return wrong(strconv.Quote(n.Value))
+		}
+		out.SetString(text)
+	case out.Kind() == reflect.Bool:
+		switch text {
+		case "true", "false":
+			out.SetBool(text == "true")
+		case "yes", "on", "Yes", "On", "True", "YES", "ON", "TRUE", "1":
+			return wrong("true")
+		default:
+			return wrong("false")
+		}
+	case out.CanInt():
+		i, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || out.OverflowInt(i) {
+			return wrong(wholeHint(text))
+		}
+		out.SetInt(i)
+	case out.CanUint():
+		u, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || out.OverflowUint(u) {
+			return wrong(wholeHint(text))
+		}
+		out.SetUint(u)
+	case out.CanFloat():
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return wrong("")
+		}
+		out.SetFloat(x)
+	default:
+		panic(fmt.Sprintf("BUG: no way to read a %s from a file", out.Type()))
+	}
+	return true
+}
+
+func wanted(t reflect.Type) string {
+	switch {
+	case t == sizeType:
+		return "a size with its unit"
+	case t == durationType:
+		return "a time with its unit"
+	case t.Kind() == reflect.String:
+		return "a text"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}
+
+// wholeHint reads 5k, 1_000 and 1,000 for people.
+func wholeHint(text string) string {
+	digits := strings.NewReplacer("_", "", ",", "").Replace(text)
+	if n, err := strconv.Atoi(digits); err == nil {
+		return strconv.Itoa(n)
+	}
+	if n, err := strconv.Atoi(strings.TrimRight(digits, "kK")); err == nil {
+		return strconv.Itoa(n * 1000)
+	}
+	return ""
+}
+
+var sizeUnits = map[string]float64{
+	"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+}
+
+// parseSize reads 64KiB. When it cannot, hint is the way out.
+func parseSize(text string) (size Size, hint string) {
+	number, unit := splitUnit(text)
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, "64KiB, 1MiB, 4MB"
+	}
+	if factor, ok := sizeUnits[unit]; ok {
+		x *= factor
+		if x > 1<<62 {
+			return 0, "a smaller one"
+		}
+		if x != math.Trunc(x) {
+			return 0, "whole bytes"
+		}
+		return Size(x), ""
+	}
+	switch strings.ToLower(unit) {
+	case "":
+		return 0, fmt.Sprintf("%sKiB, %sMiB (or B, kB, MB, GB, GiB)", number, number)
+	case "k", "kb", "kib":
+		return 0, fmt.Sprintf("%sKiB (1024 bytes) or %skB (1000)", number, number)
+	case "m", "mb", "mib":
+		return 0, number + "MiB or " + number + "MB"
+	case "g", "gb", "gib":
+		return 0, number + "GiB or " + number + "GB"
+	case "b", "byte", "bytes":
+		return 0, number + "B"
+	}
+	return 0, "one of the units B, kB, KiB, MB, MiB, GB, GiB"
+}
+
+// String writes the size with the largest unit that divides it.
+func (s Size) String() string {
+	for _, u := range []string{"TiB", "GiB", "MiB", "KiB"} {
+		if unit := Size(sizeUnits[u]); s >= unit && s%unit == 0 {
+			return strconv.FormatInt(int64(s/unit), 10) + u
+		}
+	}
+	for _, u := range []string{"TB", "GB", "MB", "kB"} {
+		if unit := Size(sizeUnits[u]); s >= unit && s%unit == 0 {
+			return strconv.FormatInt(int64(s/unit), 10) + u
+		}
+	}
+	return strconv.FormatInt(int64(s), 10) + "B"
+}
+
+// ParseSize reads a size as the file has it: for flags.
+func ParseSize(text string) (Size, error) {
+	s, hint := parseSize(text)
+	if hint != "" {
+		return 0, fmt.Errorf("want a size with its unit, got %s; try %s", text, hint)
+	}
+	return s, nil
+}
+
+var timeUnits = map[string]time.Duration{
+	"us": time.Microsecond, "ms": time.Millisecond, "s": time.Second,
+	"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+}
+
+// parseDuration reads 1s, 1h30m, 30d. When it cannot, hint is the way out.
+func parseDuration(text string) (sum time.Duration, hint string) {
+	rest := text
+	for first := true; first || rest != ""; first = false {
+		number, unit := splitUnit(rest)
+		end := strings.IndexFunc(unit, func(r rune) bool { return r >= '0' && r <= '9' })
+		if end < 0 {
+			end = len(unit)
+		}
+		rest, unit = unit[end:], unit[:end]
+		x, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return 0, "1s, 500ms, 5m, 24h, 30d"
+		}
+		factor, ok := timeUnits[unit]
+		switch {
+		case ok:
+		case unit == "":
+			return 0, fmt.Sprintf("%ss (or ms, m, h, d)", number)
+		case strings.HasPrefix(unit, "sec"):
+			return 0, number + "s"
+		case strings.HasPrefix(unit, "min"):
+			return 0, number + "m"
+		case strings.HasPrefix(unit, "hour"):
+			return 0, number + "h"
+		case strings.HasPrefix(unit, "day"):
+			return 0, number + "d"
+		default:
+			return 0, "one of the units ms, s, m, h, d"
+		}
+		if x*float64(factor)+float64(sum) > math.MaxInt64/2 {
+			return 0, "a shorter one"
+		}
+		sum += time.Duration(x * float64(factor))
+	}
+	return sum, ""
+}
+
+// splitUnit parts "64 KiB" into its number and what follows; the number is not
+// negative.
+func splitUnit(s string) (number, unit string) {
+	i := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if i < 0 {
+		i = len(s)
+	}
+	return s[:i], strings.TrimPrefix(s[i:], " ")
+}
+
+// durationText writes a time as the file has it.
+func durationText(t time.Duration) string {
+	if t == 0 {
+		return "0s"
+	}
+	for _, u := range []string{"d", "h", "m", "s", "ms"} {
+		if unit := timeUnits[u]; t >= unit && t%unit == 0 {
+			return strconv.FormatInt(int64(t/unit), 10) + u
+		}
+	}
+	return strconv.FormatInt(t.Microseconds(), 10) + "us"
+}

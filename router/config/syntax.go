@@ -1,0 +1,182 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// parse reads the text of a file into its tree.
+func (d *Document) parse(f *file, text []byte) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	f.lines = strings.Split(string(text), "\n")
+	for i, line := range f.lines {
+		f.lines[i] = strings.TrimSuffix(line, "\r")
+		if at := unreadable(f.lines[i]); at >= 0 {
+			p := Place{f, i + 1, utf8.RuneCountInString(line[:at]) + 1}
+			d.add(Mistake{Place: p, What: "this is no text that YAML can hold: UTF-8 without control characters", Hint: "save the file as UTF-8"})
+			return
+		}
+	}
+	if len(text) > largest {
+		d.add(Mistake{Place: Place{file: f}, What: fmt.Sprintf("larger than %d MiB: no configuration file", largest>>20)})
+		return
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	root, err := next(dec)
+	if err == io.EOF {
+		return
+	}
+	if err != nil {
+		d.add(f.explain(text, err))
+		return
+	}
+	if second, err := next(dec); err == nil {
+		d.add(Mistake{Place: f.at(second), What: "a second document in one file", Hint: "put it into a file of its own and give that with a further -c"})
+	} else if err != io.EOF {
+		d.add(f.explain(text, err))
+	}
+	top := root.Content[0]
+	if top.Kind == yaml.AliasNode || top.Style&yaml.TaggedStyle != 0 || top.Kind == yaml.ScalarNode && top.Tag != "!!null" || top.Kind == yaml.SequenceNode {
+		d.add(Mistake{Place: f.at(top), What: "want settings (key: value) at the top of the file, got " + describe(top)})
+		return
+	}
+	if top.Kind == yaml.MappingNode {
+		f.root = top
+	}
+}
+
+// next reads one document. The library panics where its own books do not balance.
+func next(dec *yaml.Decoder) (n *yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	n = new(yaml.Node)
+	if err := dec.Decode(n); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// unreadable is where a line has what YAML forbids, or -1.
+func unreadable(line string) int {
+	for i, r := range line {
+		bad := r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 && r != 0x85 || r == 0xfffe || r == 0xffff
+		if r == utf8.RuneError {
+			_, size := utf8.DecodeRuneInString(line[i:])
+			bad = size == 1
+		}
+		if bad {
+			return i
+		}
+	}
+	return -1
+}
+
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+
+// explain tells a syntax error in the words and at the place of who wrote it.
+// The library names the line where the surrounding construct began, if any, and
+// no column.
+func (f *file) explain(text []byte, err error) Mistake {
+	said, line := err.Error(), 0
+	if m := yamlError.FindStringSubmatch(said); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		said = m[2]
+	}
+	if !strings.Contains(said, "unexpected end of stream") && !strings.Contains(said, "unknown anchor") {
+		line = f.firstBad(text, said)
+	}
+	line = min(max(line, 1), len(f.lines))
+	src := f.lines[line-1]
+	column, what, hint := 1+len(src)-len(strings.TrimLeft(src, " ")), said, ""
+	if i := strings.Index(src, "\t"); i >= 0 && strings.TrimLeft(src[:i], " -") == "" && !strings.Contains(said, "end of stream") {
+		return Mistake{Place: Place{f, line, i + 1}, What: "a tab in the indentation", Hint: "spaces"}
+	}
+	column, what, hint = f.retell(line, src, column, said)
+	return Mistake{Place: Place{f, line, column}, What: what, Hint: hint}
+}
+
+// retell turns the library's words into ours.
+func (f *file) retell(line int, src string, column int, said string) (int, string, string) {
+	at := func(sub string, otherwise int) int {
+		if i := strings.Index(src, sub); i >= 0 {
+			return utf8.RuneCountInString(src[:i]) + 1
+		}
+		return otherwise
+	}
+	switch {
+	case strings.Contains(said, "mapping values are not allowed"):
+		first := strings.Index(src, ":")
+		if i := strings.LastIndex(src, ": "); i > first {
+			return utf8.RuneCountInString(src[:i]) + 1, "a colon inside a value", "quotes around the value"
+		}
+		return column, "this line is indented deeper than the one before it allows", "the indentation of the line before, or : at the end of that"
+	case strings.Contains(said, "did not find expected key"):
+		return column, "the indentation fits no line above, or a key: is missing", "the column of its neighbours"
+	case strings.Contains(said, "could not find expected ':'"):
+		return column, "a key without its colon", "key: value, with a space after the colon"
+	case strings.Contains(said, "did not find expected '-' indicator"):
+		return column, "a line among list items that starts with no -", "- before it, or less indentation"
+	case strings.Contains(said, "did not find expected ',' or ']'"):
+		return column, "the list has no closing ]", "a comma between items and ] behind the last"
+	case strings.Contains(said, "did not find expected ',' or '}'"):
+		return column, "the mapping has no closing }", "a comma between entries and } behind the last"
+	case strings.Contains(said, "found unexpected end of stream"):
+		return at(`"`, at("'", column)), "this quote is never closed", "the same quote at the end of the value"
+	case strings.Contains(said, "unknown escape character"):
+		return at(`\`, column), `an escape that YAML does not know in "…"`, `'…', where a backslash is just a backslash`
+	case strings.Contains(said, "unknown anchor"):
+		_, name, _ := strings.Cut(said, "'")
+		name, _, _ = strings.Cut(name, "'")
+		for i, l := range f.lines {
+			if j := strings.Index(l, "*"+name); j >= 0 {
+				_ = i
+				return at("*"+name, column), "no anchor is named " + name, "&" + name + " before the value it means"
+			}
+		}
+		return column, "no anchor is named " + name, "&" + name + " before the value it means"
+	case strings.Contains(said, "cannot start any token"):
+		for _, c := range []string{"\t", "@", "`", "%"} {
+			if i := strings.Index(src, c); i >= 0 {
+				return at(c, column), "a value cannot begin with this character", "quotes around the value"
+			}
+		}
+		return column, "a value cannot begin with this character", "quotes around the value"
+	case strings.Contains(said, "exceeded max depth"):
+		return column, "nested too deep", ""
+	}
+	return column, "YAML: " + said, ""
+}
+
+// firstBad is the line with which the library begins to say what it says: its
+// parser reads ahead by little, so a file cut behind that line fails the same way.
+func (f *file) firstBad(text []byte, said string) int {
+	ends := make([]int, 0, len(f.lines))
+	for i, c := range text {
+		if c == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	ends = append(ends, len(text))
+	return 1 + sort.Search(len(ends)-1, func(i int) bool {
+		dec := yaml.NewDecoder(bytes.NewReader(text[:ends[i]]))
+		for {
+			_, err := next(dec)
+			if err == nil {
+				continue
+			}
+			m := yamlError.FindStringSubmatch(err.Error())
+			return m != nil && m[2] == said
+		}
+	})
+}

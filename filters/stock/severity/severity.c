@@ -8,9 +8,8 @@ static const struct {
     const char *word;
     int64_t level;
 } words[] = {
-    {"emerg", 0}, {"emergency", 0}, {"panic", 0}, {"alert", 1}, {"crit", 2}, {"critical", 2},
-    {"err", 3}, {"error", 3}, {"warning", 4}, {"warn", 4}, {"notice", 5},
-    {"info", 6}, {"informational", 6}, {"debug", 7},
+    {"emerg", 0}, {"panic", 0}, {"alert", 1}, {"crit", 2}, {"err", 3}, {"error", 3},
+    {"warning", 4}, {"warn", 4}, {"notice", 5}, {"info", 6}, {"debug", 7},
 };
 
 static bool same(const char *text, int32_t n, const char *word) {

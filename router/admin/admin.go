@@ -1,0 +1,162 @@
+// Package admin is weir's HTTP server for those who look after it: metrics,
+// health, readiness.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/config"
+)
+
+// DefaultListen is where the server listens when the configuration names no address.
+const DefaultListen = "127.0.0.1:9600"
+
+// Config is the `admin:` section.
+type Config struct {
+	// Listen is host:port or unix:///path. Without a host it is the loopback
+	// address; empty is DefaultListen.
+	Listen string `yaml:"listen"`
+}
+
+// Check implements config.Checker.
+func (c Config) Check() []config.Problem {
+	if _, _, err := c.address(); err != nil {
+		return []config.Problem{{Path: "listen", What: err.Error(), Hint: "such as 127.0.0.1:9600 or unix:///run/weir/admin.sock"}}
+	}
+	return nil
+}
+
+// address returns what net.Listen wants to know.
+func (c Config) address() (network, address string, err error) {
+	if c.Listen == "" {
+		return "tcp", DefaultListen, nil
+	}
+	if path, ok := strings.CutPrefix(c.Listen, "unix://"); ok {
+		if path == "" {
+			return "", "", errors.New("the path of the socket is missing")
+		}
+		return "unix", path, nil
+	}
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(c.Listen, "tcp://"))
+	if err != nil || strings.Contains(host, "/") {
+		return "", "", fmt.Errorf("%q is not host:port", c.Listen)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return "tcp", net.JoinHostPort(host, port), nil
+}
+
+// A Server answers on one address. It needs no authentication: it shows
+// numbers and reasons, never messages, and changes nothing.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+	log      *slog.Logger
+}
+
+// Listen takes the address. What connects before Run waits.
+//
+// parts is asked for the state of every part of the router at each /readyz; it
+// is called from many goroutines at once, and so is gatherer.
+func Listen(cfg Config, gatherer prometheus.Gatherer, parts func() []router.Part, log *slog.Logger) (*Server, error) {
+	network, address, err := cfg.address()
+	if err != nil {
+		return nil, fmt.Errorf("admin: listen: %w", err)
+	}
+	l, err := listen(network, address)
+	if err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	return &Server{
+		listener: l,
+		log:      log,
+		http: &http.Server{
+			Handler:           handler(gatherer, parts, log),
+			ReadHeaderTimeout: 5 * time.Second,
+			ReadTimeout:       10 * time.Second,
+			WriteTimeout:      30 * time.Second,
+			IdleTimeout:       time.Minute,
+			MaxHeaderBytes:    16 << 10,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what clients did wrong
+		},
+	}, nil
+}
+
+// listen is net.Listen, but takes the place of a unix socket that nobody
+// listens on any more. Only ECONNREFUSED says so for certain.
+func listen(network, address string) (net.Listener, error) {
+	l, err := net.Listen(network, address)
+	if network != "unix" {
+		return l, err
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		c, dialErr := net.DialTimeout(network, address, time.Second)
+		if dialErr == nil {
+			c.Close()
+		}
+		if !errors.Is(dialErr, syscall.ECONNREFUSED) {
+			return nil, err
+		}
+		if err := os.Remove(address); err != nil {
+			return nil, fmt.Errorf("remove a dead socket: %w", err)
+		}
+		l, err = net.Listen(network, address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(address, 0o660); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Addr is the address that was taken: with port 0 in the configuration, the
+// port that the system chose.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Run answers until ctx ends, then finishes the answers under way, for at most
+// a second, and returns nil. Any other return is a failure.
+func (s *Server) Run(ctx context.Context) error {
+	finished := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(finished)
+		last, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if s.http.Shutdown(last) != nil {
+			s.http.Close()
+		}
+	})
+	err := s.http.Serve(s.listener)
+	if !stop() { // ctx has ended
+		<-finished
+		return nil
+	}
+	if errors.Is(err, http.ErrServerClosed) { // by Close
+		return nil
+	}
+	return fmt.Errorf("admin: serve: %w", err)
+}
+
+// Close gives the address back and cuts what is still connected.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	if closeErr := s.listener.Close(); !errors.Is(closeErr, net.ErrClosed) { // Run was never called
+		err = errors.Join(err, closeErr)
+	}
+	return err
+}

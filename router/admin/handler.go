@@ -1,0 +1,71 @@
+package admin
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weirlog/weir/router"
+)
+
+func handler(gatherer prometheus.Gatherer, parts func() []router.Part, log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelError),
+		ErrorHandling:       promhttp.ContinueOnError, // a broken metric must not hide the others
+		MaxRequestsInFlight: 4,
+		Timeout:             10 * time.Second,
+	}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "ok\n")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		ready(w, parts())
+	})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "weir\n\n/metrics  Prometheus metrics\n/healthz  200 while the process is alive\n/readyz   200 when every part does its work, else 503; JSON\n")
+	})
+	return mux
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready bool   `json:"ready"`
+	Parts []part `json:"parts"`
+}
+
+type part struct {
+	Kind   string     `json:"kind"`
+	Name   string     `json:"name"`
+	Ready  bool       `json:"ready"`
+	Reason string     `json:"reason,omitempty"`
+	Since  *time.Time `json:"since,omitempty"`
+}
+
+// ready answers 200 when every part is ready, else 503.
+func ready(w http.ResponseWriter, parts []router.Part) {
+	answer := readiness{Ready: true, Parts: []part{}}
+	for _, p := range parts {
+		shown := part{Kind: p.Kind, Name: p.Name, Ready: p.Ready, Reason: p.Reason}
+		if !p.Since.IsZero() {
+			since := p.Since.UTC()
+			shown.Since = &since
+		}
+		answer.Parts = append(answer.Parts, shown)
+		answer.Ready = answer.Ready && p.Ready
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if !answer.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	e.Encode(answer) // a client that has gone away is no error of ours
+}

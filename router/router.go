@@ -67,7 +67,8 @@ const (
 	maxRows  = 1024
 )
 
-// guestSlack is what filters may add to a batch however full the memory is, on top of one message's size.
+// guestSlack is what filters may add to a batch however full the memory is, on
+// top of one message's size; less where a batch is small (a quarter of it).
 const guestSlack = 64 << 10
 
 // New builds a router. It starts nothing. The destinations are the router's
@@ -146,15 +147,13 @@ func (r *Router) addRoutes(c Config) error {
 func (r *Router) addSources(c Config) error {
 	for i, s := range c.Sources {
 		in := &inlet{router: r, name: s.Name, source: s.Source, index: i}
-		share, lines := r.budget.pools[0].limit, maxRows
+		share, lines, filtered := r.budget.pools[0].limit, maxRows, false
 		for _, rt := range r.routes {
 			if !slices.Contains(rt.From, s.Name) {
 				continue
 			}
 			in.routes = append(in.routes, rt)
-			if len(rt.Filters) > 0 {
-				in.slack = guestSlack + s.MaxMessage
-			}
+			filtered = filtered || len(rt.Filters) > 0
 			for _, cl := range rt.claims {
 				share = min(share, r.budget.pools[cl.pool].limit)
 				k := slices.IndexFunc(in.claims, func(c claim) bool { return c.pool == cl.pool })
@@ -168,11 +167,15 @@ func (r *Router) addSources(c Config) error {
 				lines = min(lines, max(1, w.flush.Messages))
 			}
 		}
-		room := share/(4*max(1, len(in.routes))) - in.slack
+		room := share / (4 * max(1, len(in.routes)))
+		if filtered {
+			in.slack = min(guestSlack+s.MaxMessage, room/4)
+			room -= in.slack
+		}
 		least := pieceSize(max(s.MaxMessage, minPiece)) + rowsFor(1)*rowSize
 		if room < least {
 			return fmt.Errorf("source %s: a batch may hold %d bytes, a quarter of the smallest share of its %d destinations and routes, but one max_message of %d needs %d: raise memory or lower max_message",
-				s.Name, max(room, 0), len(in.routes), s.MaxMessage, least)
+				s.Name, room, len(in.routes), s.MaxMessage, least)
 		}
 		in.limits.Bytes = max(s.MaxMessage, min(maxBatch, room/2))
 		in.limits.Messages = min(lines, maxRows, max(1, (room-pieceSize(in.limits.Bytes))/rowSize))

@@ -1,0 +1,262 @@
+package routertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirlog/weir/router"
+)
+
+// A model is a random router: sources, routes that share them, filters that
+// drop, reject, skip, hold and grow, destinations that fail in all the ways
+// there are. Whatever happens, the ledger balances, each message has one fate
+// for each destination, and a source's messages keep their order.
+type model struct {
+	rng     *rand.Rand
+	mu      sync.Mutex // of rng
+	sent    map[string]int
+	dests   []*Recorder
+	letters Letters
+}
+
+func (m *model) chance(percent int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rng.IntN(100) < percent
+}
+
+func (m *model) upTo(n int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return 1 + m.rng.IntN(n)
+}
+
+func TestLedgerBalancesWhateverHappens(t *testing.T) {
+	seeds := 60
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) { runModel(t, uint64(seed)) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func runModel(t *testing.T, seed uint64) {
+	m := &model{rng: rand.New(rand.NewPCG(seed, 7)), sent: map[string]int{}}
+	m.letters.Fails = func() error {
+		if m.chance(5) {
+			return errors.New("dead letters: disk full")
+		}
+		return nil
+	}
+	c := router.Config{Memory: int64(m.upTo(4)) << 19, Lanes: m.upTo(3), Drain: time.Hour, DeadLetters: &m.letters}
+	hopeless := m.chance(10) // one destination never works again: the drain ends
+	if hopeless {
+		c.Drain = 10 * time.Second
+	}
+	nDests := m.upTo(3)
+	for i := range nDests {
+		d := m.destination(hopeless && i == 0)
+		m.dests = append(m.dests, d)
+		c.Destinations = append(c.Destinations, router.DestinationConfig{
+			Name: fmt.Sprint("d", i), Destination: d,
+			Flush:    router.Flush{Messages: m.upTo(50), Bytes: m.upTo(5000), After: time.Duration(m.upTo(2000)) * time.Millisecond, Severity: m.upTo(9) - 2},
+			WhenFull: []router.WhenFull{router.Block, router.Block, router.DropOldest, router.DropNewest}[m.upTo(4)-1],
+		})
+	}
+	nSources := m.upTo(3)
+	for i := range nSources {
+		c.Sources = append(c.Sources, router.SourceConfig{Name: fmt.Sprint("s", i), MaxMessage: 4096, Source: m.source(fmt.Sprint("s", i))})
+	}
+	for i := range m.upTo(3) {
+		rt := router.Route{Name: fmt.Sprint("r", i), From: []string{fmt.Sprint("s", i%nSources)}, To: []string{fmt.Sprint("d", i%nDests)}}
+		for _, extra := range c.Destinations {
+			if extra.Name != rt.To[0] && m.chance(30) {
+				rt.To = append(rt.To, extra.Name)
+			}
+		}
+		for k := range m.upTo(3) - 1 {
+			stage := router.Stage{Name: fmt.Sprint("f", k)}
+			for range c.Lanes {
+				stage.Filters = append(stage.Filters, &modelFilter{m: m})
+			}
+			rt.Filters = append(rt.Filters, stage)
+		}
+		c.Routes = append(c.Routes, rt)
+	}
+	r, err := router.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	time.AfterFunc(time.Duration(m.upTo(20_000))*time.Millisecond, stop)
+	err = r.Run(ctx)
+	if (err != nil) != (lostTo(r.Ledger(), "drain") > 0) {
+		t.Errorf("run: %v", err)
+	}
+	m.verify(t, c, r.Ledger())
+}
+
+// source sends bursts of numbered messages until it is stopped, then one more.
+func (m *model) source(name string) router.Source {
+	return Func(func(ctx context.Context, in router.Inlet) error {
+		o := &router.Origin{Source: name}
+		send := func(ctx context.Context, n int) {
+			b, err := in.Take(ctx, 200*n, n)
+			if err != nil {
+				return
+			}
+			for range m.upTo(n) {
+				msg := b.Add(o)
+				if msg == nil {
+					break
+				}
+				msg.Severity = uint8(m.upTo(8) - 1)
+				m.mu.Lock()
+				msg.Text = b.Copy(fmt.Appendf(nil, "%s:%06d", name, m.sent[name]))
+				m.sent[name]++
+				m.mu.Unlock()
+			}
+			in.Deliver(b)
+		}
+		for ctx.Err() == nil {
+			send(ctx, m.upTo(100))
+			select {
+			case <-time.After(time.Duration(m.upTo(200)) * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		send(last, 5)
+		return nil
+	})
+}
+
+type modelFilter struct{ m *model }
+
+func (f *modelFilter) Apply(_ context.Context, b *router.Batch) *router.Held {
+	for i, msg := range b.Messages() {
+		switch {
+		case f.m.chance(1) && f.m.chance(30):
+			return &router.Held{Done: i, Retry: time.Duration(f.m.upTo(3)-1) * time.Second, Cause: errors.New("breaker open")}
+		case f.m.chance(5):
+			b.Drop(msg)
+		case f.m.chance(3):
+			b.Reject(msg, "verdict", "not today")
+		case f.m.chance(5):
+			b.Skip(msg)
+		case f.m.chance(10):
+			if v := b.Bytes(f.m.upTo(3000)); v != nil {
+				if fields := b.NewFields(1); fields != nil {
+					msg.Fields = append(fields, router.Field{Name: v[:1], Value: router.Value{Kind: router.Bytes, Bytes: v}})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *model) destination(hopeless bool) *Recorder {
+	d := &Recorder{}
+	d.OnWrite = func(ctx context.Context, msgs []*router.Message) (bad []router.Rejected, err error) {
+		if m.chance(20) {
+			time.Sleep(time.Duration(m.upTo(500)) * time.Millisecond)
+		}
+		switch {
+		case hopeless && len(d.Rows()) > 20:
+			return nil, errors.New("gone for ever")
+		case m.chance(8):
+			return nil, errors.New("connection refused")
+		case m.chance(2):
+			return nil, router.NeedsOperator(errors.New("no such table"))
+		}
+		for _, msg := range msgs {
+			switch {
+			case strings.HasSuffix(string(msg.Text), "13"):
+				return nil, router.Permanent(errors.New("unlucky number"))
+			case strings.HasSuffix(string(msg.Text), "7"):
+				bad = append(bad, router.Rejected{Message: msg, Code: "22P02", Reason: "seven"})
+			}
+		}
+		return bad, nil
+	}
+	d.CommitFails = func() error {
+		if m.chance(5) {
+			return errors.New("serialization failure")
+		}
+		return nil
+	}
+	return d
+}
+
+func lostTo(l router.Ledger, reason string) (n uint64) {
+	for _, a := range slices.Concat(l.Routes, l.Destinations) {
+		for _, e := range a.Fates {
+			if e.Fate == router.FateLost && e.Reason == reason {
+				n += e.N
+			}
+		}
+	}
+	return n
+}
+
+func (m *model) verify(t *testing.T, c router.Config, l router.Ledger) {
+	t.Helper()
+	Balanced(t, l)
+	received := map[string]uint64{}
+	for i, a := range l.Routes {
+		if want := m.sent[c.Routes[i].From[0]]; a.Income != uint64(want) {
+			t.Errorf("route %s received %d of %d", a.Name, a.Income, want)
+		}
+		for _, to := range c.Routes[i].To {
+			received[to] += a.Sum(router.FateDelivered)
+		}
+	}
+	rejected := uint64(0)
+	for i, a := range l.Destinations {
+		rows := m.dests[i].Rows()
+		if a.Income != received[a.Name] || a.Sum(router.FateStored) != uint64(len(rows)) {
+			t.Errorf("destination %s: delivered %d (routes say %d), stored %d of which %d are there", a.Name, a.Income, received[a.Name], a.Sum(router.FateStored), len(rows))
+		}
+		rejected += a.Sum(router.FateRejected)
+		routes := 0
+		for _, rt := range c.Routes {
+			if slices.Contains(rt.To, a.Name) {
+				routes++
+			}
+		}
+		if routes == 1 { // several routes may interleave
+			last := map[string]string{}
+			for _, row := range rows {
+				source, _, _ := strings.Cut(row, ":")
+				if row <= last[source] {
+					t.Errorf("destination %s: %s came after %s", a.Name, row, last[source])
+				}
+				last[source] = row
+			}
+		}
+		for _, tx := range m.dests[i].Transactions() {
+			if n := len(tx); n > c.Destinations[i].Flush.Messages {
+				t.Errorf("destination %s: a transaction of %d messages", a.Name, n)
+			}
+		}
+	}
+	for _, a := range l.Routes {
+		rejected += a.Sum(router.FateRejected)
+	}
+	if n := len(m.letters.All()); uint64(n) != rejected {
+		t.Errorf("%d dead letters for %d rejected messages", n, rejected)
+	}
+}

@@ -67,9 +67,11 @@ func readHost(m *Message, s []byte) []byte {
 	if len(w) > len(forwarded) && bytes.HasPrefix(w, forwarded) {
 		n := len(forwarded)
 		end := n + word(w[n:])
-		if h := w[n : end-1 : end-1]; w[end-1] == ':' && (isHostWord(h) || isAddress(h)) {
-			m.Hostname = h
-			return dropSpace(w[end:])
+		if end > n && w[end-1] == ':' {
+			if h := w[n : end-1 : end-1]; isHostWord(h) || isAddress(h) {
+				m.Hostname = h
+				return dropSpace(w[end:])
+			}
 		}
 	}
 	n := 0

@@ -9,7 +9,7 @@ import (
 
 // AppendRecord appends m as record JSON (filters/ABI.md, Record JSON): one
 // object, without a line end. It is valid JSON and valid UTF-8 whatever the
-// message holds, and ParseRecord reads it back. It allocates only to grow dst,
+// message holds, and a RecordParser reads it back. It allocates only to grow dst,
 // and for elements with more than 32 parameters.
 func AppendRecord(dst []byte, m *Message) []byte {
 	dst = append(dst, '{')

@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+const minTime = -9214560000 * int64(time.Second) // 1678-01-01: the first year that int64 ns hold whole
+
 // AppendTime appends a time in Unix ns as RFC 3339 in UTC with the shortest
 // fraction: 2026-01-01T00:00:04.003Z, 2026-01-01T00:00:05Z.
 func AppendTime(dst []byte, ns int64) []byte {

@@ -1,0 +1,198 @@
+// The script guest on the C SDK: it does what its configuration lists and logs what came of each step.
+// ../README.md has the steps; ../script_go does the same on the Go SDK.
+#define WEIR_BUFFER (3 << 20)
+#include "weir.h"
+
+static char line[1 << 16];
+static size_t used;
+
+static void put_n(const char *text, size_t n) {
+    for (size_t i = 0; i < n && used < sizeof line; i++) line[used++] = text[i];
+}
+
+static void put(const char *text) { put_n(text, weir_len(text)); }
+
+static void put_int(int64_t v) {
+    char digits[20];
+    size_t n = 0;
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do digits[n++] = (char)('0' + u % 10);
+    while (u /= 10);
+    if (v < 0) put("-");
+    while (n > 0) put_n(&digits[--n], 1);
+}
+
+// put_error writes what err means, or otherwise when it is no error.
+static void put_error(int32_t err, const char *otherwise) {
+    static const char *const words[] = {"absent", "wrong type", "too long", "not permitted", "invalid", "too many", "not available here"};
+    if (err >= 0) put(otherwise);
+    else if (err >= -7) put(words[-err - 1]);
+    else put("unknown error");
+}
+
+static char arg[4][16384];
+static size_t arg_len[4];
+static int32_t args;
+
+static bool is(const char *op) {
+    if (weir_len(op) != arg_len[0]) return false;
+    for (size_t i = 0; i < arg_len[0]; i++)
+        if (op[i] != arg[0][i]) return false;
+    return true;
+}
+
+static int64_t number(int32_t i) {
+    int64_t v = 0;
+    weir_json_i64((weir_json){arg[i], arg[i] + arg_len[i]}, &v);
+    return v;
+}
+
+static char name[65536];
+
+static const char *numbered(char prefix, int64_t i) {
+    static char text[24];
+    size_t n = 0, from = 0;
+    char digits[20];
+    do digits[n++] = (char)('0' + i % 10);
+    while (i /= 10);
+    text[from++] = prefix;
+    while (n > 0) text[from++] = digits[--n];
+    text[from] = 0;
+    return text;
+}
+
+// result writes what the step comes to. It returns false for a step without one.
+static bool result(void) {
+    const char *key = arg[1];
+    int32_t n;
+    int64_t i64;
+    double f64;
+    if (is("get")) {
+        n = weir_get(key);
+        if (n < 0) put_error(n, "");
+        else put_n(weir_buf, (size_t)n);
+    } else if (is("equals")) {
+        put(weir_equals(key, arg[2]) ? "true" : "false");
+    } else if (is("size")) {
+        n = weir_field_get(key, arg_len[1], weir_buf, 0);
+        if (n < 0) put_error(n, "");
+        else put_int(n);
+    } else if (is("type")) {
+        static const char *const types[] = {"absent", "null", "bool", "int", "float", "string", "bytes", "array", "object"};
+        n = weir_type(key);
+        if (n < 0) put_error(n, "");
+        else put(types[n]);
+    } else if (is("get_i64")) {
+        n = weir_get_i64(key, &i64);
+        if (n < 0) put_error(n, "");
+        else put_int(i64);
+    } else if (is("get_f64")) {
+        n = weir_get_f64(key, &f64);
+        if (n < 0) put_error(n, "");
+        else put_int((int64_t)(f64 * 1000)), put("e-3");
+    } else if (is("set")) {
+        put_error(weir_field_set(key, arg_len[1], arg[2], arg_len[2]), "ok");
+    } else if (is("set_bytes")) { // ~ is a byte that is not UTF-8
+        for (n = 0; arg[2][n]; n++) weir_buf[n] = arg[2][n] == '~' ? (char)0xff : arg[2][n];
+        put_error(weir_set_n(key, weir_buf, (size_t)n), "ok");
+    } else if (is("set_json")) {
+        put_error(weir_set_json(key, arg[2]), "ok");
+    } else if (is("set_i64")) {
+        put_error(weir_set_i64(key, number(2)), "ok");
+    } else if (is("set_f64")) {
+        put_error(weir_set_f64(key, arg[2][0] == 'n' ? __builtin_nan("") : arg[2][0] == 'i' ? __builtin_inf() : (double)number(2) / 1000), "ok");
+    } else if (is("set_bool")) {
+        put_error(weir_set_bool(key, arg[2][0] == 't'), "ok");
+    } else if (is("unset")) {
+        put_error(weir_unset(key), "ok");
+    } else if (is("count")) {
+        put_int(weir_field_count());
+    } else if (is("names")) {
+        for (int32_t i = 0; (n = weir_field_name(i, name, sizeof name)) >= 0; i++) {
+            if (i > 0) put(",");
+            put_n(name, (size_t)n);
+        }
+    } else if (is("param")) {
+        n = weir_sd_get(key, arg_len[1], arg[2], arg_len[2], weir_buf, sizeof weir_buf);
+        if (n < 0) put_error(n, "");
+        else put_n(weir_buf, (size_t)n);
+    } else if (is("set_param")) {
+        put_error(weir_sd_set(key, arg_len[1], arg[2], arg_len[2], arg[3], arg_len[3]), "ok");
+    } else if (is("unset_param")) {
+        put_error(weir_sd_unset(key, arg_len[1], arg[2], arg_len[2]), "ok");
+    } else if (is("unset_element")) {
+        put_error(weir_sd_unset(key, arg_len[1], "", 0), "ok");
+    } else if (is("record")) {
+        n = weir_record_get(weir_buf, sizeof weir_buf);
+        if (n < 0) put_error(n, "");
+        else put_n(weir_buf, (size_t)n);
+    } else if (is("set_record")) {
+        put_error(weir_record_set(key, arg_len[1]), "ok");
+    } else if (is("enabled")) {
+        put(weir_log_enabled((int32_t)number(1)) ? "true" : "false");
+    } else if (is("now")) {
+        put(weir_time_now() > 1577836800000000000 ? "ok" : "before 2020");
+    } else if (is("random")) {
+        put(weir_random() != weir_random() ? "ok" : "the same twice");
+    } else if (is("long")) {
+        for (int64_t i = 0; i < number(2); i++) weir_buf[i] = 'x';
+        put_error(weir_set_n(key, weir_buf, (size_t)number(2)), "ok");
+    } else if (is("long_key")) {
+        for (int64_t i = 0; i < number(1); i++) name[i] = 'k';
+        put_error(weir_field_set(name, (size_t)number(1), "v", 1), "ok");
+    } else if (is("fill") || is("fill_params")) {
+        int32_t err = 0;
+        int64_t i = 0;
+        for (; i < number(1) && err >= 0; i++) {
+            const char *next = numbered('f', i);
+            err = is("fill") ? weir_set_i64(next, i) : weir_sd_set("fill@32473", 10, next, weir_len(next), "v", 1);
+        }
+        put_error(err, "ok");
+        if (err < 0) put(" at "), put_int(i - 1);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+enum { NO_VERDICT = 1000 };
+
+static int32_t step(weir_json list) {
+    weir_json walk = weir_json_items(list), one;
+    for (args = 0; args < 4 && weir_json_element(&walk, &one); args++) {
+        int32_t n = weir_json_text(one, arg[args], sizeof arg[0] - 1);
+        if (n < 0 || n >= (int32_t)sizeof arg[0]) __builtin_trap();
+        arg[args][arg_len[args] = (size_t)n] = 0;
+    }
+    for (int32_t i = args; i < 4; i++) arg[i][arg_len[i] = 0] = 0;
+    if (is("verdict")) return (int32_t)number(1);
+    if (is("trap")) __builtin_trap();
+    if (is("fail")) return weir_fail_n(arg[1], arg_len[1]), NO_VERDICT;
+    if (is("log")) return weir_log_n((int32_t)number(1), arg[2], arg_len[2]), NO_VERDICT;
+    used = 0;
+    for (int32_t i = 0; i < args && i < 3; i++) {
+        put_n(arg[i], arg_len[i]);
+        put(" ");
+    }
+    put("= ");
+    if (!result()) __builtin_trap();
+    weir_log_n(WEIR_INFO, line, used);
+    return NO_VERDICT;
+}
+
+static int32_t run(const char *list) {
+    weir_json walk = weir_json_items(weir_config()), key, value, one;
+    while (weir_json_member(&walk, &key, &value)) {
+        if (!weir_json_is(key, list)) continue;
+        weir_json steps = weir_json_items(value);
+        while (weir_json_element(&steps, &one)) {
+            int32_t verdict = step(one);
+            if (verdict != NO_VERDICT) return verdict;
+        }
+    }
+    return 0;
+}
+
+WEIR_INIT(void) { return run("init"); }
+WEIR_PROCESS(void) { return run("do"); }
+WEIR_CLOSE(void) { run("close"); }

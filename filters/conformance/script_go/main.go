@@ -1,0 +1,188 @@
+//go:build wasip1
+
+// The script guest on the Go SDK: it does what its configuration lists and logs what came of each step.
+// ../README.md has the steps; ../script_c does the same on the C SDK.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	weir "github.com/weirlog/weir/filters/sdk/go"
+)
+
+var script struct{ Do, Init, Close [][]string }
+
+func init() {
+	weir.OnStart(func() error {
+		if err := json.Unmarshal(weir.Config(), &script); err != nil {
+			return err
+		}
+		if run(weir.Message{}, script.Init) != weir.Keep {
+			return errors.New(reason)
+		}
+		return nil
+	})
+	weir.Handle(func(m weir.Message) weir.Verdict { return run(m, script.Do) })
+	weir.OnClose(func() { run(weir.Message{}, script.Close) })
+}
+
+func main() {}
+
+// reason is what the last step "fail" said.
+var reason string
+
+func run(m weir.Message, steps [][]string) weir.Verdict {
+	for _, step := range steps {
+		var a [4]string
+		copy(a[:], step)
+		switch a[0] {
+		case "verdict":
+			return weir.Verdict(number(a[1]))
+		case "trap":
+			panic("as the script says")
+		case "fail":
+			reason = a[1]
+			weir.Fail(a[1])
+		case "log":
+			weir.Log(weir.Level(number(a[1])), a[2])
+		default:
+			head := strings.Join(step[:min(3, len(step))], " ")
+			weir.Log(weir.LevelInfo, head+" = "+result(m, a))
+		}
+	}
+	return weir.Keep
+}
+
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func okOr(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "ok"
+}
+
+func textOr(s string, ok bool) string {
+	if !ok {
+		return weir.ErrAbsent.Error()
+	}
+	return s
+}
+
+func result(m weir.Message, a [4]string) string {
+	key := a[1]
+	switch a[0] {
+	case "get":
+		s, ok := m.Get(key)
+		if b, there := m.Append([]byte("."), key); there != ok || string(b) != "."+s {
+			return "Append differs: " + string(b)
+		}
+		return textOr(s, ok)
+	case "equals":
+		s, ok := m.Get(key)
+		return strconv.FormatBool(ok && s == a[2])
+	case "size":
+		s, ok := m.Get(key)
+		return textOr(strconv.Itoa(len(s)), ok)
+	case "type":
+		return [...]string{"absent", "null", "bool", "int", "float", "string", "bytes", "array", "object"}[m.Type(key)]
+	case "get_i64":
+		n, err := m.Int(key)
+		return valueOr(strconv.FormatInt(n, 10), err)
+	case "get_f64":
+		f, err := m.Float(key)
+		return valueOr(strconv.FormatInt(int64(f*1000), 10)+"e-3", err)
+	case "set":
+		return okOr(m.Set(key, a[2]))
+	case "set_bytes": // ~ is a byte that is not UTF-8
+		return okOr(m.SetBytes(key, []byte(strings.ReplaceAll(a[2], "~", "\xff"))))
+	case "set_json":
+		return okOr(m.SetJSON(key, []byte(a[2])))
+	case "set_i64":
+		return okOr(m.SetInt(key, number(a[2])))
+	case "set_f64":
+		switch a[2][0] {
+		case 'n':
+			return okOr(m.SetFloat(key, math.NaN()))
+		case 'i':
+			return okOr(m.SetFloat(key, math.Inf(1)))
+		}
+		return okOr(m.SetFloat(key, float64(number(a[2]))/1000))
+	case "set_bool":
+		return okOr(m.SetBool(key, a[2] == "true"))
+	case "unset":
+		return okOr(m.Unset(key))
+	case "count":
+		return strconv.Itoa(m.Count())
+	case "names":
+		var names []string
+		for name := range m.Fields() {
+			names = append(names, name)
+		}
+		return strings.Join(names, ",")
+	case "param":
+		s, ok := m.Param(key, a[2])
+		if b, there := m.AppendParam([]byte("."), key, a[2]); there != ok || string(b) != "."+s {
+			return "AppendParam differs: " + string(b)
+		}
+		return textOr(s, ok)
+	case "set_param":
+		return okOr(m.SetParam(key, a[2], a[3]))
+	case "unset_param":
+		return okOr(m.UnsetParam(key, a[2]))
+	case "unset_element":
+		return okOr(m.UnsetElement(key))
+	case "record":
+		return string(m.AppendRecord(nil))
+	case "set_record":
+		return okOr(m.SetRecord([]byte(key)))
+	case "enabled":
+		return strconv.FormatBool(weir.Enabled(weir.Level(number(key))))
+	case "now":
+		if weir.Now() < 1577836800000000000 {
+			return "before 2020"
+		}
+		return "ok"
+	case "random":
+		if weir.Random() == weir.Random() {
+			return "the same twice"
+		}
+		return "ok"
+	case "long":
+		return okOr(m.Set(key, strings.Repeat("x", int(number(a[2])))))
+	case "long_key":
+		return okOr(m.Set(strings.Repeat("k", int(number(key))), "v"))
+	case "fill", "fill_params":
+		for i := range number(key) {
+			name := "f" + strconv.FormatInt(i, 10)
+			var err error
+			if a[0] == "fill" {
+				err = m.SetInt(name, i)
+			} else {
+				err = m.SetParam("fill@32473", name, "v")
+			}
+			if err != nil {
+				return err.Error() + " at " + strconv.FormatInt(i, 10)
+			}
+		}
+		return "ok"
+	}
+	panic("no step " + a[0])
+}
+
+func valueOr(s string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return s
+}

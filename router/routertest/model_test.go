@@ -106,6 +106,7 @@ func runModel(t *testing.T, seed uint64) {
 		t.Errorf("run: %v", err)
 	}
 	m.verify(t, c, r.Ledger())
+	Empty(t, r)
 }
 
 // source sends bursts of numbered messages until it is stopped, then one more.

@@ -1,0 +1,67 @@
+# weir: what one types.  Everything here runs on Debian 12 with Go and make.
+#
+#   make          builds ./weir
+#   make test     installs what the suite needs and is missing, then runs all of it
+#   make fuzz     fuzzes every parser for FUZZTIME each
+#   make release  builds dist/ for every platform
+#   make guests   builds the stock filters again (see filters/guests.mk)
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+FUZZTIME ?= 20s
+PLATFORMS = linux/amd64 linux/arm64 linux/arm linux/riscv64
+
+.PHONY: build test deps check cross release fuzz clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o weir ./cmd/weir
+
+include filters/guests.mk
+
+# What the tests talk to: a real PostgreSQL, and the toolchains that guests are written for.
+# gcc is for the race detector alone.
+PACKAGES = gcc libc6-dev postgresql-15 clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 wabt
+
+# The file in /etc keeps Debian's package from starting a server of its own.
+deps:
+	@missing=; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	[ -z "$$missing" ] || { \
+		echo "installing$$missing"; \
+		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+		$$sudo mkdir -p /etc/postgresql-common && \
+		{ [ -e /etc/postgresql-common/createcluster.conf ] || \
+			echo "create_main_cluster = false" | $$sudo tee /etc/postgresql-common/createcluster.conf >/dev/null; } && \
+		$$sudo apt-get update -q && \
+		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; }
+
+check:
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }
+	$(GO) vet ./...
+
+test: deps check guests-check cross
+	$(GO) test -race -timeout 14m ./...
+
+# One static binary for each platform; the tests run on this one.
+cross:
+	@for p in $(PLATFORMS); do \
+		echo "build $$p"; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/weir || exit 1; \
+	done
+
+release:
+	@for p in $(PLATFORMS); do \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/weir-$${p%/*}-$${p#*/} ./cmd/weir || exit 1; \
+	done
+	@ls -l dist
+
+fuzz:
+	@$(GO) list -f '{{$$d := .}}{{range .TestGoFiles}}{{$$d.ImportPath}} {{$$d.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$d.ImportPath}} {{$$d.Dir}}/{{.}}{{"\n"}}{{end}}' ./... | \
+	while read -r pkg file; do \
+		for f in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \
+			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+clean:
+	rm -rf weir dist

@@ -59,7 +59,8 @@ func (r *Router) handOver(b *Batch) {
 	}
 	b.worst = math.MaxUint8
 	for _, m := range b.live {
-		b.size += m.Size()
+		m.size = m.Size()
+		b.size += m.size
 		b.worst = min(b.worst, m.Severity)
 	}
 	b.shrink()

@@ -29,6 +29,7 @@ type Message struct {
 	Fields   []Field // what filters added, in order; names are unique
 
 	fate fate // what became of it; set by Batch
+	size int  // Size, once the filters are done with it
 }
 
 // An Origin says where messages came from. It is immutable and may outlive the

@@ -104,7 +104,7 @@ func (w *writer) makeRoom(size int) bool {
 		n = len(q.b.live) - q.from
 		w.messages -= n
 		for _, m := range q.b.live[q.from:] {
-			w.bytes -= m.Size()
+			w.bytes -= m.size
 		}
 		w.mu.Unlock()
 		w.settle(FateLost, "full", n)
@@ -191,13 +191,10 @@ func (w *writer) cut() []*Message {
 gather:
 	for _, q := range w.queue {
 		for _, m := range q.b.live[q.from:] {
-			if n := len(w.tx); n == w.flush.Messages {
+			if n := len(w.tx); n == w.flush.Messages || n > 0 && bytes+m.size > w.flush.Bytes {
 				break gather
-			} else if size := m.Size(); n > 0 && bytes+size > w.flush.Bytes {
-				break gather
-			} else {
-				bytes += size
 			}
+			bytes += m.size
 			w.tx = append(w.tx, m)
 		}
 	}
@@ -219,7 +216,7 @@ func (w *writer) finish(n, rejected int) {
 		q := &w.queue[0]
 		k := min(n, len(q.b.live)-q.from)
 		for _, m := range q.b.live[q.from : q.from+k] {
-			w.bytes -= m.Size()
+			w.bytes -= m.size
 		}
 		q.from += k
 		n -= k

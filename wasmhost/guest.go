@@ -1,0 +1,173 @@
+package wasmhost
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/weirlog/weir/router"
+)
+
+// A Guest is one filter of the configuration: a module that was loaded and has run its weir_init.
+type Guest struct {
+	host     *Host
+	name     string
+	config   []byte // as JSON
+	onError  string
+	time     time.Duration // with the host's patience
+	initTime time.Duration
+	memory   int64 // bytes of linear memory, at most
+	atLimit  bool  // that is the limit of the configuration, not one of the module itself
+	compiled wazero.CompiledModule
+	log      *slog.Logger
+	about    Report
+
+	counts  counts
+	breaker breaker
+	faults  faultLog
+	lines   lineQuota
+	near    atomic.Uint64 // nearly-own keys that were told already, a bit each
+	slow    bool          // instances take long to make: a spare is kept, and at most ten a second are made
+	nursery nursery
+
+	mu    sync.Mutex
+	lanes []*lane
+	one   bool // all lanes share lanes[0]
+}
+
+// Name is the filter's name in the configuration.
+func (g *Guest) Name() string { return g.name }
+
+// Report tells what the module is.
+func (g *Guest) Report() Report { return g.about }
+
+// Filter is the filter of one lane, counted from 0: the same one for each call with the same number. With
+// `instances: one` all lanes get the same one, and batches take turns. Its instance is made when it is first used.
+func (g *Guest) Filter(number int) router.Filter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.one {
+		number = 0
+	}
+	for len(g.lanes) <= number {
+		g.lanes = append(g.lanes, &lane{guest: g})
+	}
+	if g.one {
+		return &turns{lane: g.lanes[0], mu: &g.lanes[0].turn}
+	}
+	return g.lanes[number]
+}
+
+// Close ends the instances, each after its weir_close. No lane may be at work, or be used afterwards.
+func (g *Guest) Close(ctx context.Context) error {
+	g.nursery.close()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.lanes {
+		if l.in != nil {
+			l.in.close()
+			l.in = nil
+		}
+	}
+	h := g.host
+	h.mu.Lock()
+	h.guests = slices.DeleteFunc(h.guests, func(other *Guest) bool { return other == g })
+	h.mu.Unlock()
+	return g.compiled.Close(ctx)
+}
+
+// turns is the lane that all lanes share.
+type turns struct {
+	lane *lane
+	mu   *sync.Mutex
+}
+
+func (t *turns) Apply(ctx context.Context, b *router.Batch) *router.Held {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lane.Apply(ctx, b)
+}
+
+// nursery makes instances. Those that are quickly made are made when they are needed; of the others it keeps one in
+// stock, and makes at most ten a second, so that a guest that always fails does not keep a core busy.
+type nursery struct {
+	mu     sync.Mutex
+	spare  *instance
+	next   time.Time // not before
+	busy   bool      // a spare is being made
+	closed bool
+	ctx    context.Context
+	stop   context.CancelFunc
+	wait   sync.WaitGroup
+}
+
+const slowPause = 100 * time.Millisecond
+
+// errSoon says that an instance can be made a little later.
+var errSoon = errors.New("instances that take long to make are made ten times a second")
+
+// take returns an instance. wait is set with errSoon.
+func (g *Guest) take(ctx context.Context) (in *instance, wait time.Duration, err error) {
+	if !g.slow {
+		in, err = g.newInstance(ctx)
+		return in, 0, err
+	}
+	n := &g.nursery
+	n.mu.Lock()
+	now := time.Now()
+	in, n.spare = n.spare, nil
+	wait = n.next.Sub(now)
+	if in == nil && wait <= 0 && !n.busy {
+		n.next = now.Add(slowPause)
+		n.mu.Unlock()
+		in, err = g.newInstance(ctx)
+		return in, 0, err
+	}
+	g.refill(max(wait, 0))
+	n.mu.Unlock()
+	if in == nil {
+		return nil, max(wait, time.Millisecond), errSoon
+	}
+	return in, 0, nil
+}
+
+// refill makes a spare after wait, unless that is being done already. n.mu is held.
+func (g *Guest) refill(wait time.Duration) {
+	n := &g.nursery
+	if n.busy || n.closed {
+		return
+	}
+	n.busy = true
+	n.next = time.Now().Add(wait + slowPause)
+	n.wait.Go(func() {
+		var in *instance
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-n.ctx.Done():
+		case <-timer.C:
+			in, _ = g.newInstance(n.ctx) // its failure shows when there is no spare and a lane makes one
+		}
+		n.mu.Lock()
+		n.spare, n.busy = in, false
+		n.mu.Unlock()
+	})
+}
+
+func (n *nursery) close() {
+	n.mu.Lock()
+	n.closed = true
+	n.mu.Unlock()
+	n.stop()
+	n.wait.Wait()
+	if n.spare != nil {
+		n.spare.close()
+		n.spare = nil
+	}
+}

@@ -1,0 +1,235 @@
+package wasmhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weirlog/weir/router"
+)
+
+// A lane is the filter of one lane: an instance and its successors.
+type lane struct {
+	guest *Guest
+	turn  sync.Mutex // see turns
+	in    *instance  // nil before the first batch, and after a fault until there is a new one
+	spent minute     // time that went into faults
+
+	calls, failed int // of this batch, not yet in the guest's counts
+}
+
+const (
+	turnTimes = 100 // × time: how long one batch may have the lane
+	lookEvery = 64  // messages between two looks at the clock
+)
+
+var errTurn = errors.New("the batch has had its turn")
+
+// Apply gives each message to the guest. It is never called concurrently.
+func (l *lane) Apply(ctx context.Context, b *router.Batch) *router.Held {
+	msgs, began, done := b.Messages(), time.Now(), 0
+	defer l.settle()
+	if l.guest.breaker.isOpen() {
+		var held *router.Held
+		if done, held = l.whileOpen(ctx, b, msgs, began); held != nil {
+			return held
+		}
+	}
+	held := l.filter(ctx, b, msgs[done:], began)
+	if held != nil {
+		held.Done += done
+	}
+	return held
+}
+
+// filter gives msgs to the guest, for as long as all is well.
+func (l *lane) filter(ctx context.Context, b *router.Batch, msgs []*router.Message, began time.Time) *router.Held {
+	for i, m := range msgs {
+		if l.in == nil {
+			if held := l.renew(ctx); held != nil {
+				held.Done = i
+				return held
+			}
+		}
+		units := l.in.clock.Units()
+		ok, stop := l.message(b, m)
+		switch {
+		case stop != nil:
+			stop.Done = i + 1
+			return stop
+		case !ok && l.failedTooOften():
+			return &router.Held{Done: i + 1, Retry: trialPause, Cause: l.guest.breaker.cause()}
+		case i+1 == len(msgs), ok && i%lookEvery != lookEvery-1 && l.in.clock.Units() == units:
+			continue
+		}
+		if time.Since(began) > turnTimes*l.guest.time {
+			return &router.Held{Done: i + 1, Cause: errTurn}
+		}
+		if ctx.Err() != nil {
+			return &router.Held{Done: i + 1, Retry: time.Second, Cause: context.Cause(ctx)}
+		}
+	}
+	return nil
+}
+
+// The verdicts of weir_process (filters/ABI.md).
+const (
+	keep   = 0
+	drop   = 1
+	skip   = 2
+	reject = 3
+	failed = -1 // what the SDKs return for it; every other value means the same
+)
+
+// message gives m to the guest and does with m what it says. ok is false when the guest failed; stop is set when weir
+// is to stop for it.
+func (l *lane) message(b *router.Batch, m *router.Message) (ok bool, stop *router.Held) {
+	l.calls++
+	verdict, err := l.in.run(b, m)
+	if err == nil {
+		switch verdict {
+		case keep:
+			return true, nil
+		case drop:
+			b.Drop(m)
+			return true, nil
+		case skip:
+			b.Skip(m)
+			return true, nil
+		case reject:
+			l.in.undo()
+			b.Reject(m, "verdict", reasonOr(l.in.reason, "the filter gave no reason"))
+			return true, nil
+		}
+	}
+	return false, l.fail(b, m, verdict, err)
+}
+
+func reasonOr(reason []byte, otherwise string) string {
+	if len(reason) == 0 {
+		return otherwise
+	}
+	return string(reason)
+}
+
+// fail undoes what the guest did to m and does with m what on_error says. A trap or a limit costs the instance.
+func (l *lane) fail(b *router.Batch, m *router.Message, verdict int32, err error) (stop *router.Held) {
+	g, in := l.guest, l.in
+	cause, text, trace := causeFailed, reasonOr(in.reason, "the filter gave no reason"), ""
+	switch {
+	case err != nil:
+		cause, text, trace = explain(err)
+		if cause == causeTrap && g.atLimit && int64(in.mem.Size()) >= g.memory {
+			cause, text = causeMemory, fmt.Sprintf("%s, with all of its %d bytes of memory in use", text, g.memory)
+		}
+	case verdict != failed:
+		cause, text = causeVerdict, fmt.Sprintf("verdict %d", verdict)
+		if len(in.reason) > 0 {
+			text += ": " + string(in.reason)
+		}
+	}
+	in.undo()
+	if err != nil {
+		l.costs(in.clock.Spent())
+		in.discard()
+		l.in = nil
+	}
+	l.failed++
+	g.faulted(cause, text, trace)
+	switch g.onError {
+	case Pass:
+	case Drop:
+		b.Drop(m)
+	default:
+		b.Reject(m, cause.String(), text)
+	}
+	if g.onError == Stop {
+		return &router.Held{Stop: true, Cause: fmt.Errorf("filter %s failed: %s: %s", g.name, cause, text)}
+	}
+	return nil
+}
+
+// costs counts time that went into faults.
+func (l *lane) costs(d time.Duration) {
+	if l.spent.add(time.Now(), d) {
+		l.guest.trip("over half of a minute of one lane went into its faults")
+	}
+}
+
+// renew gets an instance.
+func (l *lane) renew(ctx context.Context) *router.Held {
+	g := l.guest
+	began := time.Now()
+	in, wait, err := g.take(ctx)
+	if err == errSoon {
+		return &router.Held{Retry: wait, Cause: err}
+	}
+	if err != nil {
+		l.costs(time.Since(began))
+		g.unmade(err)
+		return &router.Held{Retry: slowPause, Cause: fmt.Errorf("filter %s: no instance can be made: %w", g.name, err)}
+	}
+	if l.failed > 0 { // the first instance of a lane is no fault's
+		l.costs(time.Since(began))
+	}
+	g.breaker.made()
+	l.in = in
+	return nil
+}
+
+// whileOpen is what happens to messages while the breaker is open: one a second is tried, the others are held, or go by
+// where on_error allows that. done messages are finished; the rest is to be filtered as usual when held is nil.
+func (l *lane) whileOpen(ctx context.Context, b *router.Batch, msgs []*router.Message, now time.Time) (done int, held *router.Held) {
+	g := l.guest
+	if g.breaker.trial(now) {
+		if l.in == nil {
+			held = l.renew(ctx)
+		}
+		if l.in != nil {
+			ok, stop := l.message(b, msgs[0])
+			if ok {
+				g.mend()
+				return 1, nil
+			}
+			if done = 1; stop != nil {
+				stop.Done = done
+				return done, stop
+			}
+		}
+	}
+	if (g.onError == Pass || g.onError == Drop) && g.breaker.openFor(now) > goByAfter {
+		if g.onError == Drop {
+			for _, m := range msgs[done:] {
+				b.Drop(m)
+			}
+		}
+		return len(msgs), nil
+	}
+	if done == len(msgs) {
+		return done, nil
+	}
+	return done, &router.Held{Done: done, Retry: trialPause, Cause: g.breaker.cause()}
+}
+
+// failedTooOften adds this batch up to now and reports whether the breaker is open.
+func (l *lane) failedTooOften() bool {
+	l.settleCounts()
+	return l.guest.breaker.isOpen()
+}
+
+// settle ends a batch.
+func (l *lane) settle() {
+	if l.in != nil {
+		l.in.rest()
+	}
+	l.settleCounts()
+}
+
+func (l *lane) settleCounts() {
+	g := l.guest
+	g.counts.calls.Add(uint64(l.calls))
+	g.note(l.calls, l.failed)
+	l.calls, l.failed = 0, 0
+}

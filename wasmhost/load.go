@@ -1,0 +1,143 @@
+package wasmhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/weirlog/weir/filters/stock"
+	"github.com/weirlog/weir/wasmhost/meter"
+)
+
+// Load makes a filter of the configuration ready: its module is read, put on the leash, compiled, and one instance is
+// started, so that a broken one is an error at start. Relative paths are the process's. ctx ends a start that takes
+// long; it is not kept.
+func (h *Host) Load(ctx context.Context, name string, cfg Config) (*Guest, error) {
+	g, err := h.load(ctx, name, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("load filter %s: %w", name, err)
+	}
+	h.mu.Lock()
+	h.guests = append(h.guests, g)
+	h.mu.Unlock()
+	return g, nil
+}
+
+func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error) {
+	file, err := cfg.read()
+	if err != nil {
+		return nil, err
+	}
+	about := reportOf(file)
+	if cfg.SHA256 != "" && !strings.EqualFold(cfg.SHA256, about.SHA256) {
+		return nil, fmt.Errorf("%s is not the file that sha256 asks for: it has %s", cfg.Module, about.SHA256)
+	}
+	pages := uint32(cfg.Memory / page)
+	module, err := meter.Rewrite(file, meter.Limits{MemoryPages: pages})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
+	}
+	if h.inspect(module, &about); len(about.Refused) > 0 {
+		return nil, fmt.Errorf("%s: %s", cfg.Module, strings.Join(about.Refused, "; "))
+	}
+	compiled, err := h.compile(ctx, module.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
+	}
+	g := &Guest{
+		host: h, name: name, config: []byte(cfg.Config), onError: cfg.OnError, one: cfg.Instances == One,
+		time: cfg.Time * time.Duration(h.patience), initTime: cfg.InitTime * time.Duration(h.patience),
+		memory: int64(module.Memory.Max) * page, atLimit: module.Memory.Max == pages,
+		compiled: compiled, log: h.log.With("filter", name), about: about,
+	}
+	if len(g.config) == 0 || string(g.config) == "null" {
+		g.config = []byte("{}")
+	}
+	g.nursery.ctx, g.nursery.stop = context.WithCancel(context.WithoutCancel(ctx))
+	began := time.Now()
+	in, err := g.newInstance(ctx)
+	if err != nil {
+		g.nursery.stop()
+		compiled.Close(ctx)
+		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
+	}
+	g.slow = time.Since(began) > quickStart
+	g.lanes = []*lane{{guest: g, in: in}}
+	return g, nil
+}
+
+// quickStart is how long the start of an instance may take to be made whenever one is needed. C guests take some ten
+// microseconds, Go guests some milliseconds.
+const quickStart = time.Millisecond
+
+// read returns the module's bytes, at most one more than a module may have.
+func (c *Config) read() ([]byte, error) {
+	if name, ok := c.Stock(); ok {
+		b, ok := stock.Module(name)
+		if !ok {
+			return nil, fmt.Errorf("no stock filter %q (there are %s)", name, strings.Join(stock.Names(), ", "))
+		}
+		return b, nil
+	}
+	f, err := os.Open(c.Module)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, meter.MaxModuleBytes+1))
+}
+
+func reportOf(file []byte) Report {
+	sum := sha256.Sum256(file)
+	return Report{Size: len(file), SHA256: hex.EncodeToString(sum[:])}
+}
+
+// compile keeps the compiler's panics from the process: the module is a stranger's.
+func (h *Host) compile(ctx context.Context, module []byte) (c wazero.CompiledModule, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			c, err = nil, fmt.Errorf("the compiler failed on it: %v", r)
+		}
+	}()
+	c, err = h.runtime.CompileModule(ctx, module)
+	if err != nil {
+		return nil, fmt.Errorf("not a valid module: %w", err)
+	}
+	return c, nil
+}
+
+// Inspect tells what a module is without running it. What refuses it is in the report; an error says that it could not
+// be read.
+func (h *Host) Inspect(cfg Config) (Report, error) {
+	file, err := cfg.read()
+	if err != nil {
+		return Report{}, err
+	}
+	about := reportOf(file)
+	module, err := meter.Rewrite(file, meter.Limits{MemoryPages: uint32(cfg.Memory / page)})
+	if err != nil {
+		if r, ok := errors.AsType[*meter.Refused](err); ok && r.Offset == 0 && len(file) > meter.MaxModuleBytes {
+			about.SHA256 = ""
+		}
+		about.Refused = []string{err.Error()}
+		return about, nil
+	}
+	h.inspect(module, &about)
+	if len(about.Refused) > 0 {
+		return about, nil
+	}
+	c, err := h.compile(context.Background(), module.Bytes)
+	if err != nil {
+		about.Refused = []string{err.Error()}
+		return about, nil
+	}
+	return about, c.Close(context.Background())
+}

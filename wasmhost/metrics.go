@@ -1,0 +1,63 @@
+package wasmhost
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// counts are what a guest's lanes have added up.
+type counts struct {
+	calls     atomic.Uint64
+	faults    [causes]atomic.Uint64
+	units     atomic.Uint64
+	instances atomic.Int64
+	memory    atomic.Int64
+}
+
+var (
+	descCalls = prometheus.NewDesc("weir_filter_calls_total",
+		"Messages given to the filter's guest.", []string{"filter"}, nil)
+	descFaults = prometheus.NewDesc("weir_filter_faults_total",
+		"Messages on which the filter failed, and instances that could not be started (cause start).", []string{"filter", "cause"}, nil)
+	descUnits = prometheus.NewDesc("weir_filter_units_total",
+		"Work of the filter's guest and of its host calls, in instructions.", []string{"filter"}, nil)
+	descInstances = prometheus.NewDesc("weir_filter_instances",
+		"Instances of the filter's guest that exist.", []string{"filter"}, nil)
+	descMemory = prometheus.NewDesc("weir_filter_memory_bytes",
+		"Linear memory of all instances of the filter's guest.", []string{"filter"}, nil)
+	descOpen = prometheus.NewDesc("weir_filter_open",
+		"1 while the filter is given up because it fails nearly always, else 0.", []string{"filter"}, nil)
+)
+
+// Describe and Collect make a Host a prometheus.Collector for all of its filters.
+func (h *Host) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descCalls, descFaults, descUnits, descInstances, descMemory, descOpen} {
+		ch <- d
+	}
+}
+
+func (h *Host) Collect(ch chan<- prometheus.Metric) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.guests {
+		counter := func(d *prometheus.Desc, n uint64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), append([]string{g.name}, labels...)...)
+		}
+		gauge := func(d *prometheus.Desc, n int64) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), g.name)
+		}
+		counter(descCalls, g.counts.calls.Load())
+		for c := range causes {
+			counter(descFaults, g.counts.faults[c].Load(), cause(c).String())
+		}
+		counter(descUnits, g.counts.units.Load())
+		gauge(descInstances, g.counts.instances.Load())
+		gauge(descMemory, g.counts.memory.Load())
+		open := int64(0)
+		if g.breaker.isOpen() {
+			open = 1
+		}
+		gauge(descOpen, open)
+	}
+}

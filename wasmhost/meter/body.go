@@ -41,6 +41,7 @@ type point struct {
 	payer int // another point that pays for this one, in front of it; -1: itself
 	units uint32
 	bulk  uint8 // not 0: falls by the length on the stack >> bulk instead
+	head  bool  // of a loop without parameters
 }
 
 // call says that a point pays for a callee that does not count by itself.
@@ -77,8 +78,8 @@ func (rw *rewriter) code() {
 		size := r.u32()
 		start := r.pos
 		r.take(size)
-		if size > MaxBodyBytes && r.err == nil {
-			r.fail(at, "body", fmt.Sprintf("%d bytes, the limit is %d", size, MaxBodyBytes), "split the function; clang: -fno-inline")
+		if size > rw.bodyBytes && r.err == nil {
+			r.fail(at, "body", fmt.Sprintf("%d bytes, the limit is %d", size, rw.bodyBytes), "split the function; clang: -fno-inline")
 		}
 		if r.err == nil {
 			w.r = reader{b: rw.module[:r.pos], pos: start}
@@ -182,10 +183,10 @@ func (w *walker) instruction(b *body) {
 	case opLoop:
 		w.counts = true
 		w.buf = append(w.buf, op)
-		w.blockType(at)
+		params := w.blockType(at)
 		w.frames = append(w.frames, frame{op: op, outer: w.point})
 		w.point = len(w.points)
-		w.points = append(w.points, point{at: len(w.buf), payer: -1})
+		w.points = append(w.points, point{at: len(w.buf), payer: -1, head: params == 0})
 		return
 	case opBlock, opIf:
 		w.buf = append(w.buf, op)
@@ -232,12 +233,13 @@ func (w *walker) close(at int, op byte) {
 	w.frames = w.frames[:len(w.frames)-1]
 }
 
-func (w *walker) blockType(at int) {
+// blockType copies a block type and returns how many parameters it has.
+func (w *walker) blockType(at int) int {
 	r := &w.r
 	typeAt := r.pos
 	t := r.signed(33)
 	w.blocks++
-	values := uint64(w.locals)
+	values, params := uint64(w.locals), 0
 	switch {
 	case t == -64 || t < 0 && isValueType(byte(t&0x7f)) && t >= -64:
 	case t < 0:
@@ -249,10 +251,12 @@ func (w *walker) blockType(at int) {
 	case t >= int64(len(w.rw.types)):
 		r.fail(typeAt, "block type", fmt.Sprintf("index %d, but there are %d types", t, len(w.rw.types)), "")
 	default:
-		values += uint64(len(w.rw.types[t].Params) + len(w.rw.types[t].Results))
+		params = len(w.rw.types[t].Params)
+		values += uint64(params + len(w.rw.types[t].Results))
 	}
 	if values*uint64(w.blocks) > MaxLocalBlocks && r.err == nil {
 		r.fail(at, "body", fmt.Sprintf("%d locals over %d or more blocks, the limit of their product is %d", values, w.blocks, MaxLocalBlocks), "split the function; clang: -fno-inline")
 	}
 	w.buf = appendSigned(w.buf, t)
+	return params
 }

@@ -14,8 +14,12 @@ import (
 
 // engines are wazero's two ways to run a guest, with the features that the meter knows.
 var engines = map[string]func() wazero.RuntimeConfig{
-	"compiler":    func() wazero.RuntimeConfig { return wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2) },
-	"interpreter": func() wazero.RuntimeConfig { return wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2) },
+	"compiler": func() wazero.RuntimeConfig {
+		return wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2)
+	},
+	"interpreter": func() wazero.RuntimeConfig {
+		return wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2)
+	},
 }
 
 // clockKey is under which these tests hand the Clock through the context.

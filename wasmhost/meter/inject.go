@@ -45,40 +45,55 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 		case p.bulk != 0:
 			out = w.appendBulk(out, b.scratch, p.bulk)
 		case p.units != 0:
-			out = w.appendCharge(out, b.scratch, p.units)
+			out = w.appendCharge(out, b.scratch, p)
 		}
 	}
 	return append(out, w.buf[from:b.end]...)
 }
 
-// appendCharge writes: counter -= units; if counter < 0 { counter = tick(counter) }. The local keeps the compiler from
-// loading again what was just stored.
-func (w *walker) appendCharge(out []byte, local, units uint32) []byte {
-	out = appendU32(append(out, opGlobalGet), w.rw.globals)
-	out = appendSigned(append(out, opI32Const), int64(units))
-	return w.appendTick(append(out, opI32Sub), local)
+// appendCharge writes: counter -= units, and the check. The form is what the compiler makes the least of, measured over
+// a dozen: the difference in a local, stored after the branch. At a loop's head the seldom path goes back to the head
+// (and so gives back the units, which the head takes again): rejoining here would have the compiler move registers
+// about in every pass.
+func (w *walker) appendCharge(out []byte, local uint32, p point) []byte {
+	counter := w.rw.globals
+	out = appendU32(append(out, opGlobalGet), counter)
+	out = appendSigned(append(out, opI32Const), int64(p.units))
+	out = append(out, opI32Sub)
+	out = w.appendTick(out, local)
+	if p.head {
+		out = appendU32(append(out, opLocalGet), local)
+		out = appendSigned(append(out, opI32Const), int64(p.units))
+		out = append(out, opI32Add)
+		out = appendU32(append(out, opGlobalSet), counter)
+		out = append(out, opBr, 1)
+	}
+	return w.appendStore(append(out, opEnd), local)
 }
 
-// appendBulk writes: counter -= length >> shift, and the same check, in front of an operation whose length is on top
-// of the stack.
+// appendBulk writes: counter -= length >> shift, and the check, in front of an operation whose length is on top of the
+// stack.
 func (w *walker) appendBulk(out []byte, local uint32, shift uint8) []byte {
 	length := local + 1
 	out = appendU32(append(out, opLocalSet), length)
 	out = appendU32(append(out, opGlobalGet), w.rw.globals)
 	out = appendU32(append(out, opLocalGet), length)
 	out = append(out, opI32Const, shift, opI32ShrU, opI32Sub)
-	out = w.appendTick(out, local)
+	out = append(w.appendTick(out, local), opEnd)
+	out = w.appendStore(out, local)
 	return appendU32(append(out, opLocalGet), length)
 }
 
+// appendTick writes: local = top of stack; if local < 0 { local = tick(local), leaving the if open.
 func (w *walker) appendTick(out []byte, local uint32) []byte {
-	counter, tick := w.rw.globals, w.rw.imported
 	out = appendU32(append(out, opLocalTee), local)
-	out = appendU32(append(out, opGlobalSet), counter)
-	out = appendU32(append(out, opLocalGet), local)
 	out = append(out, opI32Const, 0, opI32LtS, opIf, 0x40)
 	out = appendU32(append(out, opLocalGet), local)
-	out = appendU32(append(out, opCall), tick)
-	out = appendU32(append(out, opGlobalSet), counter)
-	return append(out, opEnd)
+	out = appendU32(append(out, opCall), w.rw.imported)
+	return appendU32(append(out, opLocalSet), local)
+}
+
+func (w *walker) appendStore(out []byte, local uint32) []byte {
+	out = appendU32(append(out, opLocalGet), local)
+	return appendU32(append(out, opGlobalSet), w.rw.globals)
 }

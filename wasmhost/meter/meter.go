@@ -49,7 +49,8 @@ const (
 	MaxModuleBytes = 16 << 20
 	MaxFunctions   = 50_000 // defined and imported
 	MaxLocals      = 10_000 // of one function, parameters included
-	MaxBodyBytes   = 1 << 20
+	MaxBodyBytes   = 256 << 10
+	MaxGoBodyBytes = 1 << 20   // in modules that Go built: its start-up code for large tables is one function
 	MaxLocalBlocks = 1_000_000 // locals × blocks of one function
 )
 

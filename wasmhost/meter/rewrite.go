@@ -18,7 +18,7 @@ func Rewrite(module []byte, limits Limits) (*Module, error) {
 	if limits.TableElements == 0 {
 		limits.TableElements = 65536
 	}
-	rw := &rewriter{module: module, limits: limits, out: &Module{}}
+	rw := &rewriter{module: module, limits: limits, bodyBytes: MaxBodyBytes, out: &Module{}}
 	rw.header()
 	rw.split()
 	rw.declarations()
@@ -67,6 +67,8 @@ type rewriter struct {
 
 	section [sections]span // contents
 	customs []custom       // those that are kept
+
+	bodyBytes uint32 // the largest body allowed
 
 	// What the guest declared; the counts that its indices are checked against.
 	types    []FuncType // parameters and results are slices of module
@@ -171,6 +173,9 @@ func (rw *rewriter) custom(start, end int) {
 	}
 	switch name {
 	case "name", "producers", "target_features":
+	case "go:buildid":
+		rw.bodyBytes = MaxGoBodyBytes
+		return
 	default:
 		return
 	}
@@ -213,8 +218,8 @@ func (rw *rewriter) emit(id byte, fill func(w []byte) []byte) {
 }
 
 // count reads how many entries a later section has, which earlier ones refer to.
-func (rw *rewriter) count(id int) uint32 {
-	n, _ := rw.enter(id, maxEntries)
+func (rw *rewriter) count(id int, limit uint32) uint32 {
+	n, _ := rw.enter(id, limit)
 	return n
 }
 

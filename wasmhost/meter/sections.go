@@ -10,11 +10,12 @@ const (
 	maxEntries  = 50_000
 	maxParams   = 1000 // and results, of one type
 	maxElements = 1 << 18
+	maxDatas    = 250_000 // Go writes one for each run of bytes between zeros: 40 000 in 4 MB
 )
 
 // declarations reads what the guest declares and writes the sections in front of the code.
 func (rw *rewriter) declarations() {
-	rw.elements, rw.datas = rw.count(secElement), rw.count(secData)
+	rw.elements, rw.datas = rw.count(secElement, maxEntries), rw.count(secData, maxDatas)
 	rw.typeSection()
 	rw.importSection()
 	rw.functionSection()

@@ -107,7 +107,7 @@ func (rw *rewriter) elementType(w []byte, isRef bool) []byte {
 
 // dataSection copies the segments: form 0 is active, 1 passive, 2 active with a memory index.
 func (rw *rewriter) dataSection() {
-	n, ok := rw.enter(secData, maxEntries)
+	n, ok := rw.enter(secData, maxDatas)
 	if !ok {
 		return
 	}

@@ -53,7 +53,8 @@ func (d *Document) decode(into any) {
 	ok := true
 	for _, f := range d.files {
 		if f.root != nil {
-			ok = dec.fields(f, f.root, "", out.Elem(), seen) && ok
+			fine, _ := dec.fields(f, f.root, "", out.Elem(), seen)
+			ok = fine && ok
 		}
 	}
 	if ok && len(d.mistakes) == 0 {
@@ -145,8 +146,8 @@ func (d *decoder) decodeAs(f *file, n *yaml.Node, path string, out reflect.Value
 		if n.Kind != yaml.MappingNode {
 			return d.fail(f, n, "", "%s: want keys and values, got %s", words(path), describe(n))
 		}
-		ok := d.fields(f, n, path, out, map[string]Place{})
-		return d.required(f.at(n), path, out) && ok
+		ok, strange := d.fields(f, n, path, out, map[string]Place{})
+		return (strange || d.required(f.at(n), path, out)) && ok
 	case reflect.Slice:
 		return d.list(f, n, path, out)
 	}
@@ -168,18 +169,19 @@ func (d *decoder) follow(f *file, n *yaml.Node) (*yaml.Node, bool) {
 }
 
 // fields decodes a mapping into a struct. seen are the keys that are there
-// already, from this mapping or from files before.
-func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, seen map[string]Place) bool {
+// already, from this mapping or from files before. strange says that there were
+// keys that are none: one that is missing may be among them.
+func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, seen map[string]Place) (ok, strange bool) {
 	known := fieldsOf(out, nil)
-	ok := true
-	d.pairs(f, n, func(key, val *yaml.Node) {
+	ok = true
+	strange = !d.pairs(f, n, func(key, val *yaml.Node) {
 		name := key.Value
 		i := slices.IndexFunc(known, func(k field) bool { return k.name == name })
 		switch {
 		case i < 0 && path == "" && strings.HasPrefix(name, "x-"):
 			return
 		case i < 0:
-			ok = d.unknown(f, key, path, known)
+			ok, strange = d.unknown(f, key, path, known), true
 			return
 		}
 		first, twice := seen[name]
@@ -190,27 +192,30 @@ func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, 
 		}
 		seen[name] = f.at(key)
 		ok = d.value(f, val, path+name+sep, known[i].value, known[i].options) && ok
-	}, &ok)
-	return ok
+	}) || strange
+	return ok && !strange, strange
 }
 
-// pairs calls each with the key and value nodes of a mapping whose keys are plain.
-func (d *decoder) pairs(f *file, n *yaml.Node, each func(key, val *yaml.Node), ok *bool) {
+// pairs calls each with the key and value nodes of a mapping and reports whether
+// its keys are plain.
+func (d *decoder) pairs(f *file, n *yaml.Node, each func(key, val *yaml.Node)) (ok bool) {
+	ok = true
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		switch {
 		case key.Tag == "!!merge":
-			*ok = d.fail(f, key, "write the keys out, or give the whole value an anchor", "merge keys are not used here")
+			ok = d.fail(f, key, "write the keys out, or give the whole value an anchor", "merge keys are not used here")
 			continue
 		case key.Style&yaml.TaggedStyle != 0:
-			*ok = d.fail(f, key, "write the key without "+key.Tag, "tags are not used here")
+			ok = d.fail(f, key, "write the key without "+key.Tag, "tags are not used here")
 			continue
 		case key.Kind != yaml.ScalarNode:
-			*ok = d.fail(f, key, "", "a key must be a plain word")
+			ok = d.fail(f, key, "", "a key must be a plain word")
 			continue
 		}
 		each(key, n.Content[i+1])
 	}
+	return ok
 }
 
 func (d *decoder) unknown(f *file, key *yaml.Node, path string, known []field) bool {
@@ -265,7 +270,7 @@ func (d *decoder) named(f *file, n *yaml.Node, path string, out reflect.Value) b
 		seen[e.FieldByName("Name").String()] = e.FieldByName("Place").Interface().(Place)
 	}
 	ok := true
-	d.pairs(f, n, func(key, val *yaml.Node) {
+	plain := d.pairs(f, n, func(key, val *yaml.Node) {
 		if first, twice := seen[key.Value]; twice {
 			d.doc.add(Mistake{Place: f.at(key), What: fmt.Sprintf("%s is there twice", words(path+key.Value)), Other: first, Hint: "rename or remove one of them"})
 			ok = false
@@ -278,8 +283,8 @@ func (d *decoder) named(f *file, n *yaml.Node, path string, out reflect.Value) b
 		defaults(e.FieldByName("Value"))
 		ok = d.value(f, val, path+key.Value+sep, e.FieldByName("Value"), options{}) && ok
 		out.Set(reflect.Append(out, e))
-	}, &ok)
-	return ok
+	})
+	return ok && plain
 }
 
 func (d *decoder) list(f *file, n *yaml.Node, path string, out reflect.Value) bool {

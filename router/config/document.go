@@ -25,6 +25,7 @@ type Document struct {
 	files    []*file
 	places   map[string]spot
 	mistakes []Mistake
+	revealed []string // pairs: what a ${file:…} gave, and what to show for it
 }
 
 // Load reads files into a value, given by pointer. A path may name a directory:
@@ -37,6 +38,7 @@ func Load(into any, opts Options, paths ...string) *Document {
 			text, err := readFile(name)
 			f := d.open(name)
 			if err != nil {
+				f.broken = true
 				d.add(Mistake{Place: Place{file: f}, What: err.Error()})
 				continue
 			}
@@ -103,6 +105,17 @@ func readFile(name string) ([]byte, error) {
 	return text, nil
 }
 
+// Readable reports whether all files are YAML, so that what is missing in the
+// value is missing in them.
+func (d *Document) Readable() bool {
+	for _, f := range d.files {
+		if f.broken {
+			return false
+		}
+	}
+	return len(d.files) > 0
+}
+
 // Files are the names of the files that were read.
 func (d *Document) Files() []string {
 	names := make([]string, len(d.files))
@@ -152,6 +165,10 @@ func (d *Document) Has(keys ...string) bool {
 }
 
 func (d *Document) add(m Mistake) {
+	if len(d.revealed) > 0 {
+		hide := strings.NewReplacer(d.revealed...)
+		m.What, m.Hint = hide.Replace(m.What), hide.Replace(m.Hint)
+	}
 	for _, o := range d.mistakes {
 		if o.Place == m.Place && o.What == m.What {
 			return

@@ -17,7 +17,14 @@ import (
 // is a dollar and other references are a mistake.
 func (d *decoder) expand(f *file, n *yaml.Node, template bool) (string, bool) {
 	ok := true
-	out := expandRefs(n.Value, template, func(ref string) (string, error) { return d.doc.lookup(f, ref) },
+	lookup := func(ref string) (string, error) {
+		value, err := d.doc.lookup(f, ref)
+		if len(value) >= 4 && strings.HasPrefix(ref, "file:") {
+			d.doc.revealed = append(d.doc.revealed, value, hidden)
+		}
+		return value, err
+	}
+	out := expandRefs(n.Value, template, lookup,
 		func(ref string, err error) {
 			ok = false
 			d.doc.add(Mistake{Place: f.within(n, "${"+ref), What: err.Error(), Hint: refHint(ref)})
@@ -74,6 +81,8 @@ func expandRefs(text string, template bool, lookup func(ref string) (string, err
 func refHint(ref string) string {
 	name, value, found := strings.Cut(ref, ":")
 	switch {
+	case strings.ContainsAny(ref, "/ ") && name == "env":
+		return ""
 	case !strings.Contains(ref, ":") && ref != "":
 		return "${env:" + ref + "} or ${file:PATH}; $$ is a dollar"
 	case name == "env" && found && !strings.Contains(value, ":-"):

@@ -39,7 +39,7 @@ func (d *decoder) writeJSON(b *bytes.Buffer, f *file, n *yaml.Node) bool {
 	case yaml.MappingNode:
 		seen := map[string]Place{}
 		b.WriteByte('{')
-		d.pairs(f, n, func(key, val *yaml.Node) {
+		plain := d.pairs(f, n, func(key, val *yaml.Node) {
 			if first, twice := seen[key.Value]; twice {
 				d.doc.add(Mistake{Place: f.at(key), What: key.Value + " is there twice", Other: first, Hint: "remove one of them"})
 				ok = false
@@ -52,9 +52,9 @@ func (d *decoder) writeJSON(b *bytes.Buffer, f *file, n *yaml.Node) bool {
 			writeText(b, key.Value)
 			b.WriteByte(':')
 			ok = d.writeJSON(b, f, val) && ok
-		}, &ok)
+		})
 		b.WriteByte('}')
-		return ok
+		return ok && plain
 	case yaml.SequenceNode:
 		b.WriteByte('[')
 		for i, c := range n.Content {

@@ -22,8 +22,8 @@ func nearest(name string, known []string) string {
 	best, least := "", max(1, min(len(name), 40)/3)+1
 	for _, k := range known {
 		d := distance(fold(name), fold(k))
-		if len(name) >= 3 && d >= least && (strings.HasPrefix(fold(k), fold(name)) || strings.HasPrefix(fold(name), fold(k))) {
-			d = least - 1
+		if len(name) >= 3 && (strings.HasPrefix(fold(k), fold(name)) || strings.HasPrefix(fold(name), fold(k))) {
+			d = min(d, 1)
 		}
 		if d < least {
 			best, least = k, d

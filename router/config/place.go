@@ -33,9 +33,10 @@ func (p Place) Resolve(path string) string {
 
 // A file is one YAML file.
 type file struct {
-	name  string
-	lines []string
-	root  *yaml.Node // its top-level mapping; nil when it could not be read
+	name   string
+	lines  []string
+	root   *yaml.Node // its top-level mapping; nil when it is empty or broken
+	broken bool       // could not be read
 }
 
 func (f *file) at(n *yaml.Node) Place { return Place{f, n.Line, n.Column} }

@@ -5,22 +5,28 @@ import (
 	"strings"
 )
 
-// secrets are the parts of a text that must not be seen, each as its first
-// group: what stands behind a key that names a secret, and the password in a URL.
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)(?:password|passwd|passphrase|pgpass|secret|token|api_?key)["']?[ \t]*[:=][ \t]*("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s&,}#]+(?:[ \t]+[^\s&,}#=:]+)*)`),
-	regexp.MustCompile(`://[^/\s:@"']*:([^\s"']*)@`),
-}
+// Parts that must not be seen, each as the first group of a pattern: what stands
+// behind a key that names a secret, and the password in a URL.
+var (
+	inLines = []*regexp.Regexp{regexp.MustCompile(secretNames + `["']?[ \t]*[:=][ \t]*` + secretValue), inURL}
+	inTexts = []*regexp.Regexp{regexp.MustCompile(secretNames + `["']?[ \t]*=[ \t]*` + secretValue), inURL}
+	inURL   = regexp.MustCompile(`://[^/\s:@"']*:([^\s"']*)@`)
+)
+
+const (
+	secretNames = `(?i)(?:password|passwd|passphrase|pgpass|secret|token|api_?key)`
+	secretValue = `(\$\{[^}]*\}|"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s&,}#]+(?:[ \t]+[^\s&,}#=:]+)*)`
+)
 
 // secretKey tells by its name whether a setting holds a secret.
 var secretKey = regexp.MustCompile(`(?i)password|passwd|passphrase|secret|token|api_?key`)
 
-// Redact hides the passwords in a text: in URLs, in key=value and key: value
-// form. References such as ${file:/run/secrets/pg} stay, they are no secret.
+// Redact hides the passwords in a text: in URLs and behind password=. References such as
+// ${file:/run/secrets/pg} stay: they are no secret.
 func Redact(s string) string { return redact(s) }
 
 func redact(s string) string {
-	out, _ := hideIn(s, 0, false)
+	out, _ := hideAll(inTexts, s, 0)
 	return out
 }
 
@@ -34,7 +40,11 @@ func hideIn(line string, at int, all bool) (string, int) {
 		}
 		return line[:indent] + hidden, min(at, indent)
 	}
-	for _, re := range secrets {
+	return hideAll(inLines, line, at)
+}
+
+func hideAll(patterns []*regexp.Regexp, line string, at int) (string, int) {
+	for _, re := range patterns {
 		var b strings.Builder
 		done, moved := 0, at
 		for _, m := range re.FindAllStringSubmatchIndex(line, -1) {

@@ -68,13 +68,13 @@ func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, 
 	case out.CanInt():
 		i, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || out.OverflowInt(i) {
-			return wrong(wholeHint(text))
+			return wrong(wholeHint(text, ""))
 		}
 		out.SetInt(i)
 	case out.CanUint():
 		u, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || out.OverflowUint(u) {
-			return wrong(wholeHint(text))
+			return wrong(wholeHint(text, fmt.Sprintf("0 to %d", uint64(math.MaxUint64)>>(64-out.Type().Bits()))))
 		}
 		out.SetUint(u)
 	case out.CanFloat():
@@ -105,10 +105,13 @@ func wanted(t reflect.Type) string {
 	return "a whole number"
 }
 
-// wholeHint reads 5k, 1_000 and 1,000 for people.
-func wholeHint(text string) string {
+// wholeHint reads 5k, 1_000 and 1,000 for people; what is a number is out of bounds.
+func wholeHint(text, bounds string) string {
 	digits := strings.NewReplacer("_", "", ",", "").Replace(text)
 	if n, err := strconv.Atoi(digits); err == nil {
+		if digits == text {
+			return bounds
+		}
 		return strconv.Itoa(n)
 	}
 	if n, err := strconv.Atoi(strings.TrimRight(digits, "kK")); err == nil {
@@ -200,6 +203,8 @@ func parseDuration(text string) (sum time.Duration, hint string) {
 		factor, ok := timeUnits[unit]
 		switch {
 		case ok:
+		case unit == "" && !first:
+			return 0, "a unit behind each number, as in 1h30m"
 		case unit == "":
 			return 0, fmt.Sprintf("%ss (or ms, m, h, d)", number)
 		case strings.HasPrefix(unit, "sec"):

@@ -15,6 +15,8 @@ import (
 
 // parse reads the text of a file into its tree.
 func (d *Document) parse(f *file, text []byte) {
+	before := len(d.mistakes)
+	defer func() { f.broken = len(d.mistakes) > before }()
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	f.lines = strings.Split(string(text), "\n")
 	for i, line := range f.lines {
@@ -93,21 +95,37 @@ func (f *file) explain(text []byte, err error) Mistake {
 		line, _ = strconv.Atoi(m[1])
 		said = m[2]
 	}
-	if !strings.Contains(said, "unexpected end of stream") && !strings.Contains(said, "unknown anchor") {
-		line = f.firstBad(text, said)
+	if name, ok := strings.CutPrefix(said, "unknown anchor '"); ok {
+		name = strings.TrimSuffix(name, "' referenced")
+		return Mistake{Place: f.first("*" + name), What: "no anchor is named " + name, Hint: "&" + name + " before the value it means"}
 	}
-	line = min(max(line, 1), len(f.lines))
+	switch {
+	case strings.Contains(said, "unexpected end of stream"):
+		return f.openQuote(line)
+	case strings.Contains(said, "',' or ']'"):
+		return f.open(line, "[", "]")
+	case strings.Contains(said, "',' or '}'"):
+		return f.open(line, "{", "}")
+	}
+	line = min(f.firstBad(text, said), len(f.lines))
 	src := f.lines[line-1]
-	column, what, hint := 1+len(src)-len(strings.TrimLeft(src, " ")), said, ""
-	if i := strings.Index(src, "\t"); i >= 0 && strings.TrimLeft(src[:i], " -") == "" && !strings.Contains(said, "end of stream") {
+	column := 1 + indent(src)
+	if i := strings.Index(src, "\t"); i >= 0 && strings.TrimLeft(src[:i], " -") == "" {
 		return Mistake{Place: Place{f, line, i + 1}, What: "a tab in the indentation", Hint: "spaces"}
 	}
-	column, what, hint = f.retell(line, src, column, said)
+	if before := f.before(line); before > 0 && strings.Contains(said, "mapping values are not allowed") && !strings.Contains(f.lines[before-1], ": ") && indent(f.lines[before-1]) >= indent(src) {
+		src = f.lines[before-1]
+		if i := strings.Index(src, ":"); i >= 0 && !strings.HasSuffix(strings.TrimSpace(src), ":") {
+			return Mistake{Place: Place{f, before, utf8.RuneCountInString(src[:i]) + 2}, What: "no space behind the colon", Hint: "key: value"}
+		}
+		return Mistake{Place: Place{f, before, indent(src) + 1}, What: "a line without a colon", Hint: "key: value"}
+	}
+	column, what, hint := retell(src, column, said)
 	return Mistake{Place: Place{f, line, column}, What: what, Hint: hint}
 }
 
 // retell turns the library's words into ours.
-func (f *file) retell(line int, src string, column int, said string) (int, string, string) {
+func retell(src string, column int, said string) (int, string, string) {
 	at := func(sub string, otherwise int) int {
 		if i := strings.Index(src, sub); i >= 0 {
 			return utf8.RuneCountInString(src[:i]) + 1
@@ -127,24 +145,10 @@ func (f *file) retell(line int, src string, column int, said string) (int, strin
 		return column, "a key without its colon", "key: value, with a space after the colon"
 	case strings.Contains(said, "did not find expected '-' indicator"):
 		return column, "a line among list items that starts with no -", "- before it, or less indentation"
-	case strings.Contains(said, "did not find expected ',' or ']'"):
-		return column, "the list has no closing ]", "a comma between items and ] behind the last"
-	case strings.Contains(said, "did not find expected ',' or '}'"):
-		return column, "the mapping has no closing }", "a comma between entries and } behind the last"
-	case strings.Contains(said, "found unexpected end of stream"):
-		return at(`"`, at("'", column)), "this quote is never closed", "the same quote at the end of the value"
+	case strings.Contains(said, "expected alphabetic or numeric"):
+		return at("*", at("&", column)), "a value cannot begin with this character: it makes an anchor or an alias", "quotes around the value"
 	case strings.Contains(said, "unknown escape character"):
 		return at(`\`, column), `an escape that YAML does not know in "…"`, `'…', where a backslash is just a backslash`
-	case strings.Contains(said, "unknown anchor"):
-		_, name, _ := strings.Cut(said, "'")
-		name, _, _ = strings.Cut(name, "'")
-		for i, l := range f.lines {
-			if j := strings.Index(l, "*"+name); j >= 0 {
-				_ = i
-				return at("*"+name, column), "no anchor is named " + name, "&" + name + " before the value it means"
-			}
-		}
-		return column, "no anchor is named " + name, "&" + name + " before the value it means"
 	case strings.Contains(said, "cannot start any token"):
 		for _, c := range []string{"\t", "@", "`", "%"} {
 			if i := strings.Index(src, c); i >= 0 {
@@ -156,6 +160,67 @@ func (f *file) retell(line int, src string, column int, said string) (int, strin
 		return column, "nested too deep", ""
 	}
 	return column, "YAML: " + said, ""
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// before is the number of the last line before one that is not blank or a
+// comment; 0: there is none.
+func (f *file) before(line int) int {
+	for line--; line > 0; line-- {
+		if t := strings.TrimSpace(f.lines[line-1]); t != "" && t[0] != '#' {
+			return line
+		}
+	}
+	return 0
+}
+
+// openQuote finds the quote that is never closed. The library says its line,
+// unless that is the first one, for which it says the last.
+func (f *file) openQuote(line int) Mistake {
+	if line < 1 || line > len(f.lines) || !strings.ContainsAny(f.lines[line-1], `"'`) {
+		line = 1
+	}
+	column, open := indent(f.lines[line-1])+1, rune(0)
+	last, at := ' ', 0
+	for _, r := range f.lines[line-1] {
+		at++
+		switch {
+		case open == 0 && (r == '"' || r == '\'') && strings.ContainsRune(" \t[{,:-", last):
+			open, column = r, at
+		case r == open && last != '\\':
+			open = 0
+		}
+		last = r
+	}
+	return Mistake{Place: Place{f, line, column}, What: "this quote is never closed", Hint: "the same quote at the end of the value"}
+}
+
+// open finds the bracket that is never closed. The library counts its line from
+// 0, unless that is the first one, for which it says another.
+func (f *file) open(line int, bracket, closing string) Mistake {
+	if line++; line > len(f.lines) || !strings.Contains(f.lines[line-1], bracket) {
+		line = 1
+	}
+	src := f.lines[line-1]
+	column := indent(src) + 1
+	if i := strings.LastIndex(src, bracket); i >= 0 {
+		for j := i; j >= 0 && strings.Count(src[j:], bracket) <= strings.Count(src[j:], closing); j = strings.LastIndex(src[:j], bracket) {
+			i = j
+		}
+		column = utf8.RuneCountInString(src[:i]) + 1
+	}
+	return Mistake{Place: Place{f, line, column}, What: "this " + bracket + " is never closed, or a comma is missing behind it", Hint: closing + " at the end, commas between"}
+}
+
+// first is where a text stands first.
+func (f *file) first(text string) Place {
+	for i, line := range f.lines {
+		if at := strings.Index(line, text); at >= 0 {
+			return Place{f, i + 1, utf8.RuneCountInString(line[:at]) + 1}
+		}
+	}
+	return Place{f, 1, 1}
 }
 
 // firstBad is the line with which the library begins to say what it says: its

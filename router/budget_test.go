@@ -1,0 +1,110 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func newBudget(limits ...int) *budget {
+	g := &budget{}
+	for _, n := range limits {
+		g.pools = append(g.pools, pool{limit: n})
+	}
+	return g
+}
+
+func TestTakeIsAllOrNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newBudget(100, 50)
+		both := []claim{{0, 1}, {1, 1}}
+		g.add([]claim{{1, 1}}, 40)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := g.take(ctx, both, 20); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("take from a full share: %v", err)
+		}
+		if g.pools[0].used != 0 || g.pools[1].used != 40 || g.pools[0].short+g.pools[1].short != 0 {
+			t.Errorf("a take that gave up left %+v", g.pools)
+		}
+	})
+}
+
+func TestSmallTakesDoNotStarveALargeOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, memory := newBudget(100), []claim{{0, 1}}
+		g.add(memory, 60)
+		large := make(chan struct{})
+		go func() { g.take(t.Context(), memory, 80); close(large) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if g.take(ctx, memory, 10) == nil {
+			t.Error("a small take went ahead of a large one that waits")
+		}
+		g.give(memory, 60)
+		<-large
+	})
+}
+
+func TestAWaiterForOneShareDoesNotHoldUpAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newBudget(1000, 10, 10)
+		a, b := []claim{{0, 1}, {1, 1}}, []claim{{0, 1}, {2, 1}}
+		g.add(a, 10)
+		waits := make(chan struct{})
+		go func() { g.take(t.Context(), a, 5); close(waits) }()
+		synctest.Wait()
+		if err := g.take(t.Context(), b, 5); err != nil {
+			t.Error(err)
+		}
+		g.give(a, 10)
+		<-waits
+	})
+}
+
+func TestAnEmptyPoolTakesAnything(t *testing.T) {
+	g := newBudget(10)
+	if err := g.take(t.Context(), memoryClaim, 11); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBudgetNeverExceedsItsLimitsAndForgetsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newBudget(1000, 400, 300)
+		shapes := [][]claim{{{0, 1}}, {{0, 1}, {1, 1}}, {{0, 2}, {1, 1}, {2, 2}}, {{0, 1}, {2, 1}}}
+		done := make(chan struct{})
+		for seed := range 20 {
+			go func() {
+				rng := rand.New(rand.NewPCG(uint64(seed), 1))
+				for range 200 {
+					claims, size := shapes[rng.IntN(len(shapes))], 1+rng.IntN(150)
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rng.IntN(1000))*time.Millisecond)
+					if g.take(ctx, claims, size) == nil {
+						time.Sleep(time.Duration(rng.IntN(50)) * time.Millisecond)
+						for i, p := range g.usage() {
+							if p.used > p.limit {
+								t.Errorf("pool %d holds %d of %d", i, p.used, p.limit)
+							}
+						}
+						g.give(claims, size)
+					}
+					cancel()
+				}
+				done <- struct{}{}
+			}()
+		}
+		for range 20 {
+			<-done
+		}
+		for i, p := range g.usage() {
+			if p.used != 0 || p.short != 0 {
+				t.Errorf("pool %d still holds %d, %d wait for it", i, p.used, p.short)
+			}
+		}
+	})
+}

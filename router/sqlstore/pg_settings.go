@@ -1,0 +1,117 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	pgConnectTimeout = 10 * time.Second // unless the connection string has connect_timeout
+	pgUserTimeout    = 30 * time.Second // how long sent bytes may stay unacknowledged
+)
+
+// pgSettings makes the connection settings: those of the connection string and
+// of libpq's environment variables, then ours.
+func pgSettings(c *Config) (*pgconn.Config, error) {
+	text, err := c.Postgres.Reveal()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := pgconn.ParseConfig(text)
+	if err != nil {
+		return nil, withoutString(err)
+	}
+	if !local(settings) && !saysTLS(text) {
+		// pgx would try TLS without looking at the certificate, then clear text.
+		if settings, err = pgconn.ParseConfig(addSetting(text, "sslmode", "verify-full")); err != nil {
+			return nil, withoutString(err)
+		}
+	}
+	if !c.Password.Empty() {
+		if settings.Password, err = c.Password.Reveal(); err != nil {
+			return nil, err
+		}
+	}
+	if settings.ConnectTimeout == 0 {
+		settings.ConnectTimeout = pgConnectTimeout
+	}
+	dialer := &net.Dialer{KeepAlive: 15 * time.Second, Control: userTimeout}
+	settings.DialFunc = dialer.DialContext
+	if settings.RuntimeParams["application_name"] == "" {
+		settings.RuntimeParams["application_name"] = "weir"
+	}
+	settings.RuntimeParams["client_encoding"] = "UTF8"
+	if settings.ValidateConnect == nil {
+		settings.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	return settings, nil
+}
+
+// withoutString keeps the connection string, which pgx puts into its error, out of it.
+func withoutString(err error) error {
+	if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		bad.ConnString = ""
+		what := strings.TrimPrefix(bad.Error(), "cannot parse ``: ")
+		what, _, _ = strings.Cut(what, " (") // the cause may quote the string
+		return fmt.Errorf("connection string: %s", what)
+	}
+	return errors.New("connection string: cannot be read")
+}
+
+// local reports whether every host of the settings is this machine.
+func local(c *pgconn.Config) bool {
+	is := func(host string) bool {
+		ip := net.ParseIP(host)
+		return host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || ip != nil && ip.IsLoopback()
+	}
+	for _, f := range c.Fallbacks {
+		if !is(f.Host) {
+			return false
+		}
+	}
+	return is(c.Host)
+}
+
+// saysTLS reports whether somebody chose an sslmode.
+func saysTLS(text string) bool {
+	if os.Getenv("PGSSLMODE") != "" {
+		return true
+	}
+	if isURL(text) {
+		u, err := url.Parse(text)
+		return err == nil && u.Query().Has("sslmode")
+	}
+	for _, pair := range strings.Fields(text) {
+		if name, _, _ := strings.Cut(pair, "="); name == "sslmode" {
+			return true
+		}
+	}
+	return false
+}
+
+func addSetting(text, name, value string) string {
+	if !isURL(text) {
+		return text + " " + name + "=" + value
+	}
+	base, query, ok := strings.Cut(text, "?")
+	if ok && query != "" {
+		query += "&"
+	}
+	return base + "?" + query + name + "=" + value
+}
+
+func isURL(text string) bool {
+	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
+}
+
+// place tells where a connection goes, without secrets.
+func place(c *pgconn.Config) string {
+	return fmt.Sprintf("%s@%s/%s", c.User, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)), c.Database)
+}

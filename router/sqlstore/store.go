@@ -1,0 +1,97 @@
+// Package sqlstore is the destination that stores messages in an SQL table, in
+// transactions: SQLite and PostgreSQL.
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weirlog/weir/router"
+)
+
+// A Store is a router.Destination. Its rows are durable when Write returns nil,
+// as far as the session statements leave the database's durability alone.
+type Store struct {
+	cfg     Config
+	name    string
+	table   table
+	columns []column
+	log     *slog.Logger
+	metrics metrics
+	db      database
+}
+
+// database is one kind of SQL database.
+type database interface {
+	// connect opens the connection, unless it is open: settings, session
+	// statements, the table, the comparison of its columns.
+	connect(ctx context.Context) error
+	write(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error
+	close() error
+}
+
+// Open makes the destination of that name. cfg must have passed Check. Relative
+// paths begin at stateDir.
+//
+// A SQLite file is opened at once, and what is wrong with it is an error here. A
+// PostgreSQL server is connected to by the first Write, and again by every Write
+// that finds no connection: an absent server is no error of the start.
+func Open(ctx context.Context, cfg Config, name, stateDir string, log *slog.Logger) (*Store, error) {
+	s := &Store{cfg: cfg, name: name, log: log.With("destination", name)}
+	s.metrics.init(name)
+	var err error
+	if s.table, err = parseTable(cfg.Table); err != nil {
+		return nil, err
+	}
+	if s.columns, err = plan(cfg.columns()); err != nil {
+		return nil, err
+	}
+	if cfg.SQLite == "" {
+		s.db = newPostgres(s)
+		return s, nil
+	}
+	path := cfg.SQLite
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(stateDir, path)
+	}
+	s.db = &lite{Store: s, path: path}
+	if err := s.db.connect(ctx); err != nil {
+		return nil, fmt.Errorf("destination %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// Connect opens the connection, runs the session statements, makes the table
+// when it is missing and compares its columns. It is for `check --connect`;
+// Write does it by itself.
+func (s *Store) Connect(ctx context.Context) error { return s.db.connect(ctx) }
+
+// Write implements router.Destination.
+func (s *Store) Write(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
+	if len(msgs) == 0 {
+		return nil
+	}
+	return s.db.write(ctx, msgs, reject)
+}
+
+// Close implements router.Destination.
+func (s *Store) Close() error { return s.db.close() }
+
+// Describe and Collect implement prometheus.Collector.
+func (s *Store) Describe(ch chan<- *prometheus.Desc) { s.metrics.describe(ch) }
+func (s *Store) Collect(ch chan<- prometheus.Metric) { s.metrics.collect(ch) }
+
+// column returns ours of that name, in any case, or nil.
+func (s *Store) column(name string) *column {
+	for i := range s.columns {
+		if strings.EqualFold(s.columns[i].name, name) {
+			return &s.columns[i]
+		}
+	}
+	return nil
+}

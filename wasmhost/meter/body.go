@@ -31,7 +31,7 @@ type body struct {
 	scratch       uint32 // index of the first free local
 	start, end    int    // in buf
 	first, behind int    // in points
-	bulk          bool   // needs a second scratch local
+	lengths       bool   // it has bulk operations, for which it needs a second scratch local
 	inline        uint32 // its instructions if they are paid for by its callers; else 0
 }
 
@@ -40,9 +40,19 @@ type point struct {
 	at    int
 	payer int // another point that pays for this one, in front of it; -1: itself
 	units uint32
-	bulk  uint8 // not 0: falls by the length on the stack >> bulk instead
-	head  bool  // of a loop without parameters
+	bulk  bulk // if not none: falls by the length on the stack instead
+	head  bool // of a loop without parameters
 }
+
+// bulk is what the length in front of an operation counts.
+type bulk uint8
+
+const (
+	none          bulk = iota
+	bytesMoved         // a unit for 64 bytes
+	elementsMoved      // a unit for 8 table elements, which are 64 bytes
+	pagesGrown         // 4096 units a page: it is zeroed, and the memory copied time and again as it grows
+)
 
 // call says that a point pays for a callee that does not count by itself.
 type call struct {
@@ -205,8 +215,8 @@ func (w *walker) instruction(b *body) {
 		w.counts = true
 		w.pay(indirectUnits)
 	case opMemoryGrow:
-		w.counts = true
 		w.pay(growUnits)
+		w.bulk(b, pagesGrown)
 	}
 	w.buf = append(w.buf, op)
 	if ins.imm != immNone {

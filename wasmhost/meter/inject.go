@@ -32,7 +32,7 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 		return append(out, w.buf[b.start:b.end]...)
 	}
 	out = append(appendU32(out, uint32(b.groups+1)), b.locals...)
-	if b.bulk {
+	if b.lengths {
 		out = append(out, 2, i32)
 	} else {
 		out = append(out, 1, i32)
@@ -42,7 +42,7 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 		out = append(out, w.buf[from:p.at]...)
 		from = p.at
 		switch {
-		case p.bulk != 0:
+		case p.bulk != none:
 			out = w.appendBulk(out, b.scratch, p.bulk)
 		case p.units != 0:
 			out = w.appendCharge(out, b.scratch, p)
@@ -71,15 +71,22 @@ func (w *walker) appendCharge(out []byte, local uint32, p point) []byte {
 	return w.appendStore(append(out, opEnd), local)
 }
 
-// appendBulk writes: counter -= length >> shift, and the check, in front of an operation whose length is on top of the
-// stack.
-func (w *walker) appendBulk(out []byte, local uint32, shift uint8) []byte {
+// appendBulk writes: counter -= what the length on top of the stack is worth, and the check.
+func (w *walker) appendBulk(out []byte, local uint32, kind bulk) []byte {
 	length := local + 1
 	out = appendU32(append(out, opLocalSet), length)
 	out = appendU32(append(out, opGlobalGet), w.rw.globals)
 	out = appendU32(append(out, opLocalGet), length)
-	out = append(out, opI32Const, shift, opI32ShrU, opI32Sub)
-	out = append(w.appendTick(out, local), opEnd)
+	switch kind {
+	case bytesMoved:
+		out = append(out, opI32Const, 6, opI32ShrU)
+	case elementsMoved:
+		out = append(out, opI32Const, 3, opI32ShrU)
+	case pagesGrown:
+		out = appendSigned(append(out, opI32Const), 0xffff)
+		out = append(out, opI32And, opI32Const, 12, opI32Shl)
+	}
+	out = append(w.appendTick(append(out, opI32Sub), local), opEnd)
 	out = w.appendStore(out, local)
 	return appendU32(append(out, opLocalGet), length)
 }

@@ -62,6 +62,8 @@ const (
 	opI32LtS       = 0x48
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
+	opI32And       = 0x71
+	opI32Shl       = 0x74
 	opI32ShrU      = 0x76
 	opRefNull      = 0xd0
 	opRefFunc      = 0xd2

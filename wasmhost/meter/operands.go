@@ -136,22 +136,23 @@ func (w *walker) misc(b *body, at int) {
 	}
 	w.ops++
 	w.pay(1)
-	if bulk := bulkShift[n]; bulk != 0 {
-		w.counts, b.bulk = true, true
-		w.points = append(w.points, point{at: len(w.buf), payer: -1, bulk: bulk})
-		if n == miscTableGrow {
-			w.pay(growUnits)
-		}
+	switch n {
+	case miscMemoryInit, miscMemoryCopy, miscMemoryFill:
+		w.bulk(b, bytesMoved)
+	case miscTableInit, miscTableCopy, miscTableFill:
+		w.bulk(b, elementsMoved)
+	case miscTableGrow:
+		w.pay(growUnits)
+		w.bulk(b, elementsMoved)
 	}
 	w.buf = append(w.buf, opMisc, byte(n))
 	w.operands(at, &miscs[n])
 }
 
-// bulkShift is, for each bulk operation, by how much its length is shifted to be units: 64 bytes, which are 8
-// references of a table, count as one.
-var bulkShift = [len(miscs)]uint8{
-	miscMemoryInit: 6, miscMemoryCopy: 6, miscMemoryFill: 6,
-	miscTableInit: 3, miscTableCopy: 3, miscTableGrow: 3, miscTableFill: 3,
+// bulk makes a point in front of an operation that is paid for by its length.
+func (w *walker) bulk(b *body, kind bulk) {
+	w.counts, b.lengths = true, true
+	w.points = append(w.points, point{at: len(w.buf), payer: -1, bulk: kind})
 }
 
 // simd copies an instruction behind the prefix 0xfd.

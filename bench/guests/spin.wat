@@ -1,0 +1,6 @@
+;; A loop without end.
+(module
+  (memory (export "memory") 1)
+  (func (export "weir_process") (result i32)
+    (loop $again (br $again))
+    (i32.const 0)))

@@ -64,7 +64,8 @@ func (c *Clock) Tick(left int32) int32 {
 	if granted == 0 {
 		granted = FirstChunk
 	}
-	c.units += uint64(int64(granted) - int64(left))
+	c.units += uint64(int64(granted)-int64(left)) + uint64(c.debt)
+	c.debt = 0
 	c.look()
 	c.granted = c.chunk
 	return c.chunk
@@ -72,7 +73,7 @@ func (c *Clock) Tick(left int32) int32 {
 
 // Charge counts one host call that did n bytes of work, or one piece of at most 64 KiB of a longer one.
 func (c *Clock) Charge(n int) {
-	c.debt += hostCallUnits + int32(n>>hostBytesShift)
+	c.debt += hostCallUnits + int32(min(n>>hostBytesShift, maxChunk))
 	if c.debt >= hostPart {
 		c.settle()
 	}
@@ -184,8 +185,8 @@ func (e *Exceeded) Error() string {
 	case Cancelled:
 		return "guest stopped: cancelled"
 	case Wall:
-		return fmt.Sprintf("guest stopped: one call took %v, the limit is %d × time (%v)", e.Wall.Round(time.Millisecond), wallFactor, e.Budget)
+		return fmt.Sprintf("guest stopped: one call took %v of wall time, the limit is %d × its time (%v)", e.Wall.Round(time.Millisecond), wallFactor, e.Budget)
 	default:
-		return fmt.Sprintf("guest stopped: time (%v) used up", e.Budget)
+		return fmt.Sprintf("guest stopped: its time (%v) is used up", e.Budget)
 	}
 }

@@ -85,9 +85,14 @@ func wat(t testing.TB, text string, flags ...string) []byte {
 // watFile assembles testdata/name.wat.
 func watFile(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".wat"))
+	return wat(t, string(readTestdata(t, name+".wat")))
+}
+
+func readTestdata(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return wat(t, string(text))
+	return b
 }

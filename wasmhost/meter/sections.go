@@ -191,7 +191,7 @@ func (rw *rewriter) oneImport(w []byte) []byte {
 }
 
 func (t FuncType) clone() FuncType {
-	return FuncType{Params: slices.Clone(t.Params), Results: slices.Clone(t.Results)}
+	return FuncType{Params: append([]byte(nil), t.Params...), Results: append([]byte(nil), t.Results...)}
 }
 
 func (rw *rewriter) functionSection() {

@@ -29,6 +29,8 @@ func newRootCommand() *cobra.Command {
 	root.PersistentFlags().String("log-format", "auto", "form of weir's own log on stderr: text, json, or auto (text on a terminal)")
 	root.PersistentFlags().String("log-level", "info", "least level that is logged: debug, info, warn, error")
 	root.AddCommand(
+		newCheckCommand(),
+		newConfigCommand(),
 		newLoggenCommand(),
 		newVersionCommand(),
 	)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"gopkg.in/yaml.v3"
@@ -40,3 +41,11 @@ type file struct {
 }
 
 func (f *file) at(n *yaml.Node) Place { return Place{f, n.Line, n.Column} }
+
+// String is file:line:column; "" for the zero Place.
+func (p Place) String() string {
+	if p.file == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d", p.file.name, p.Line, p.Column)
+}

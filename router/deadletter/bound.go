@@ -1,0 +1,136 @@
+package deadletter
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// drops are letters that had to go, by reason.
+type drops struct{ size, age int }
+
+// errFull is what Keep fails with when letters may not be dropped.
+var errFull = errors.New("the dead letters are full")
+
+// tidy brings a database that was just opened to the configured bounds and gives
+// the space back.
+func (s *Store) tidy() (err error) {
+	end, err := sqlitex.ImmediateTransaction(s.conn)
+	if err != nil {
+		return err
+	}
+	var d drops
+	if d.age, err = s.expire(time.Now()); err == nil {
+		if d.size, err = s.shrink(); errors.Is(err, errFull) {
+			err = nil // told when there is something to keep
+		}
+	}
+	if end(&err); err != nil {
+		return err
+	}
+	s.tell(d)
+	return sqlitex.ExecuteTransient(s.conn, "PRAGMA incremental_vacuum", nil)
+}
+
+// expire removes letters that are older than the configuration wants them.
+func (s *Store) expire(now time.Time) (int, error) {
+	if s.config.Age == 0 || !s.clock.trusted(now, now.Sub(s.opened)) {
+		return 0, nil
+	}
+	const query = `DELETE FROM letters WHERE time >= ? AND
+		number < coalesce((SELECT number FROM letters WHERE time >= ? ORDER BY number LIMIT 1), 9223372036854775807)`
+	err := sqlitex.Execute(s.conn, query, &sqlitex.ExecOptions{Args: []any{sane.UnixNano(), now.Add(-s.config.Age).UnixNano()}})
+	return s.conn.Changes(), err
+}
+
+// shrink removes the oldest letters until the database has its size, or says
+// that it may not.
+func (s *Store) shrink() (removed int, err error) {
+	for {
+		if s.used, err = usedBytes(s.conn); err != nil || s.used <= int64(s.config.Size) {
+			return removed, err
+		}
+		if s.config.WhenFull == Block {
+			return removed, fmt.Errorf("%w (size: %d bytes, when_full: block)", errFull, s.config.Size)
+		}
+		if err := s.removeOldest(s.used - int64(s.config.Size)); err != nil {
+			return removed, err
+		}
+		n := s.conn.Changes()
+		if n == 0 {
+			return removed, nil
+		}
+		removed += n
+	}
+}
+
+// removeOldest removes so many of the oldest letters that at least n bytes of
+// content go.
+func (s *Store) removeOldest(n int64) error {
+	stmt, err := s.conn.Prepare("SELECT number, octet_length(record) + coalesce(octet_length(raw), 0) + octet_length(reason) FROM letters ORDER BY number")
+	if err != nil {
+		return err
+	}
+	last, more := int64(0), true
+	for n > 0 {
+		if more, err = stmt.Step(); err != nil || !more {
+			break
+		}
+		last = stmt.ColumnInt64(0)
+		n -= stmt.ColumnInt64(1)
+	}
+	if err := errors.Join(err, stmt.Reset()); err != nil {
+		return err
+	}
+	return sqlitex.Execute(s.conn, "DELETE FROM letters WHERE number <= ?", &sqlitex.ExecOptions{Args: []any{last}})
+}
+
+// usedBytes is what the letters take of the file; free pages are used again.
+func usedBytes(conn *sqlite.Conn) (int64, error) {
+	pages, err := number(conn, "PRAGMA page_count")
+	if err != nil {
+		return 0, err
+	}
+	free, err := number(conn, "PRAGMA freelist_count")
+	if err != nil {
+		return 0, err
+	}
+	size, err := number(conn, "PRAGMA page_size")
+	return (pages - free) * size, err
+}
+
+// tell counts dropped letters and logs them, at most once a minute.
+func (s *Store) tell(d drops) {
+	s.dropped["size"] += uint64(d.size)
+	s.dropped["age"] += uint64(d.age)
+	if now := time.Now(); d.size > 0 && now.Sub(s.told) >= time.Minute {
+		s.told = now
+		s.log.Warn("the dead letters are full: the oldest are dropped", "dropped_since_start", s.dropped["size"], "size", int64(s.config.Size))
+	}
+}
+
+// A clock tells whether the wall clock may be used to judge ages. Boxes without
+// a battery start in 1970 and jump when they learn the time.
+type clock struct {
+	wall   time.Time     // read together with
+	ran    time.Duration // the monotonic clock
+	jumped bool          // then, and an hour has not passed since
+}
+
+// sane is a time that has passed wherever weir runs.
+var sane = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// trusted reports whether the wall clock is past 2026 and has not jumped by
+// over an hour within the last hour. ran is a monotonic clock from any zero.
+func (c *clock) trusted(wall time.Time, ran time.Duration) bool {
+	if off := wall.Round(0).Sub(c.wall.Round(0)) - (ran - c.ran); off.Abs() > time.Hour {
+		c.wall, c.ran, c.jumped = wall, ran, true
+	}
+	if c.jumped && ran-c.ran > time.Hour {
+		c.jumped = false
+	}
+	return wall.After(sane) && !c.jumped
+}

@@ -110,6 +110,7 @@ func started(ctx context.Context, dir, socket string, command []string) (*runnin
 // A result is what a destination held at the end and what it cost.
 type result struct {
 	rows, distinct int
+	torn           int       // shorter than the others: a sender that was held ended within a message; PostgreSQL only
 	transactions   []int     // sizes, in ascending order; PostgreSQL only
 	end            time.Time // of the last commit
 

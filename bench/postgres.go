@@ -147,8 +147,8 @@ func (p *postgres) settle(ctx context.Context, quiet time.Duration) error {
 	return nil
 }
 
-// rows returns how many rows there are, how many differ, the sizes of the
-// transactions that brought them, and when the last of those was committed.
+// rows returns how many rows there are, how many differ, how many are torn, the
+// sizes of the transactions that brought them, and when the last was committed.
 func (p *postgres) rows(ctx context.Context) (stored result, err error) {
 	c, err := pgx.Connect(ctx, p.url("logs"))
 	if err != nil {
@@ -157,6 +157,11 @@ func (p *postgres) rows(ctx context.Context) (stored result, err error) {
 	defer c.Close(context.Background())
 	err = c.QueryRow(ctx, `SELECT count(*), count(DISTINCT substring(message FROM 'seq: \d+, conn: \d+')) FROM messages`).Scan(&stored.rows, &stored.distinct)
 	if err != nil || stored.rows == 0 {
+		return stored, err
+	}
+	err = c.QueryRow(ctx, `SELECT count(*) FROM (SELECT length(message) + coalesce(length(pid), 0) AS n FROM messages) AS m
+		WHERE n < (SELECT max(length(message) + coalesce(length(pid), 0)) FROM messages)`).Scan(&stored.torn)
+	if err != nil {
 		return stored, err
 	}
 	var end time.Time

@@ -121,8 +121,9 @@ func (l *lane) fail(b *router.Batch, m *router.Message, verdict int32, err error
 	switch {
 	case err != nil:
 		cause, text, trace = explain(err)
-		if cause == causeTrap && g.atLimit && int64(in.mem.Size()) >= g.memory {
-			cause, text = causeMemory, fmt.Sprintf("%s, with all of its %d bytes of memory in use", text, g.memory)
+		// Whether memory.grow was refused is not seen; guests trap when their allocator gives up.
+		if size := int64(in.mem.Size()); cause == causeTrap && g.atLimit && size >= g.memory/10*9 {
+			cause, text = causeMemory, fmt.Sprintf("%s, with %d of at most %d bytes of memory in use", text, size, g.memory)
 		}
 	case verdict != failed:
 		cause, text = causeVerdict, fmt.Sprintf("verdict %d", verdict)

@@ -31,6 +31,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newCheckCommand(),
 		newConfigCommand(),
+		newFilterCommand(),
 		newLoggenCommand(),
 		newVersionCommand(),
 	)

@@ -1,0 +1,15 @@
+;; edits everything that can be edited, then traps: the edits must be undone
+(module
+  (import "weir_v1" "field_set" (func $set (param i32 i32 i32 i32) (result i32)))
+  (import "weir_v1" "field_set_i64" (func $set_i64 (param i32 i32 i64) (result i32)))
+  (import "weir_v1" "field_unset" (func $unset (param i32 i32) (result i32)))
+  (import "weir_v1" "sd_set" (func $sd_set (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "messageHALF") (data (i32.const 16) "severity") (data (i32.const 32) "app_name") (data (i32.const 48) "user_id")
+  (func (export "weir_process") (result i32)
+    (drop (call $set (i32.const 0) (i32.const 7) (i32.const 7) (i32.const 4)))
+    (drop (call $set_i64 (i32.const 16) (i32.const 8) (i64.const 0)))
+    (drop (call $unset (i32.const 32) (i32.const 8)))
+    (drop (call $set_i64 (i32.const 48) (i32.const 7) (i64.const 7)))
+    (drop (call $sd_set (i32.const 48) (i32.const 7) (i32.const 0) (i32.const 7) (i32.const 7) (i32.const 4)))
+    unreachable))

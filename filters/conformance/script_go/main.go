@@ -7,7 +7,9 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -162,6 +164,20 @@ func result(m weir.Message, a [4]string) string {
 		return okOr(m.Set(key, strings.Repeat("x", int(number(a[2])))))
 	case "long_key":
 		return okOr(m.Set(strings.Repeat("k", int(number(key))), "v"))
+	case "allocations": // of Get, Append, Int, Set, SetInt; only this SDK has it
+		var buf []byte
+		var got [5]uint64
+		for i, f := range []func(){
+			func() { m.Get(key) },
+			func() { buf, _ = m.Append(buf[:0], key) },
+			func() { m.Int("severity") },
+			func() { m.Set("a", "text") },
+			func() { m.SetInt("b", 7) },
+		} {
+			f()
+			got[i] = allocations(f)
+		}
+		return fmt.Sprint(got)
 	case "fill", "fill_params":
 		for i := range number(key) {
 			name := "f" + strconv.FormatInt(i, 10)
@@ -178,6 +194,18 @@ func result(m weir.Message, a [4]string) string {
 		return "ok"
 	}
 	panic("no step " + a[0])
+}
+
+// allocations returns how many a call makes.
+func allocations(f func()) uint64 {
+	const runs = 64
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		f()
+	}
+	runtime.ReadMemStats(&after)
+	return (after.Mallocs - before.Mallocs) / runs
 }
 
 func valueOr(s string, err error) string {

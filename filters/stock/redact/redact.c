@@ -226,7 +226,7 @@ static bool hide_fields(void) {
     return true;
 }
 
-// hide_param works on one parameter, or on all of that name: then what is left is one, with their texts side by side.
+// hide_param works on one parameter, or on all of that name: sd_set leaves one then, with their texts side by side.
 static bool hide_param(text id, text param, weir_json value) {
     bool chosen = among(&set.params, param.p, param.n), found = chosen, repeated = weir_json_kind(value) == '[';
     if (!chosen && !(set.inspect & IN_SD)) return true;
@@ -247,7 +247,6 @@ static bool hide_param(text id, text param, weir_json value) {
         }
     }
     if (!found) return true;
-    if (repeated && weir_sd_unset(id.p, (size_t)id.n, param.p, (size_t)param.n) < 0) return false;
     const char *put = chosen ? covered : weir_buf;
     return weir_sd_set(id.p, (size_t)id.n, param.p, (size_t)param.n, put, chosen ? sizeof covered : (size_t)n) == 0;
 }

@@ -1,0 +1,107 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// folders returns the folders below dir, given from the top of the repository, and their READMEs.
+func folders(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, dir, "*", "README.md"))
+	if err != nil || len(found) == 0 {
+		t.Fatal(dir, found, err)
+	}
+	readmes := map[string]string{}
+	for _, path := range found {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		readmes[filepath.Dir(path)] = string(b)
+	}
+	return readmes
+}
+
+func TestEveryExampleHasAReadme(t *testing.T) {
+	entries, err := os.ReadDir(filepath.Join(root, "examples/filters"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readmes := folders(t, "examples/filters")
+	for _, e := range entries {
+		if _, ok := readmes[filepath.Join(root, "examples/filters", e.Name())]; e.IsDir() && !ok {
+			t.Errorf("examples/filters/%s has no README.md", e.Name())
+		}
+	}
+}
+
+func TestExampleReadmesHaveOneShape(t *testing.T) {
+	heading := regexp.MustCompile(`(?m)^##? (.*)$`)
+	for dir, readme := range folders(t, "examples/filters") {
+		var got []string
+		for _, m := range heading.FindAllStringSubmatch(readme, -1) {
+			got = append(got, m[1])
+		}
+		want := []string{filepath.Base(dir), "What it does", "Build", "Try", "Configure", "Limits"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s/README.md (-want +got):\n%s", dir, diff)
+		}
+		if !strings.Contains(readme, "weir filter run ") {
+			t.Errorf("%s/README.md: Try does not run the filter", dir)
+		}
+	}
+}
+
+func TestExamplesBuiltByTheirReadmesPassTheirCases(t *testing.T) {
+	for dir, readme := range folders(t, "examples/filters") {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			runCases(t, buildByReadme(t, readme), filepath.Join(dir, "cases.jsonl"))
+		})
+	}
+}
+
+func TestStockFiltersPassTheirCases(t *testing.T) {
+	for dir := range folders(t, "filters/stock") {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			runCases(t, "stock:"+filepath.Base(dir), filepath.Join(dir, "cases.jsonl"))
+		})
+	}
+}
+
+// redactBuffer is how much of a value stock:redact looks at.
+const redactBuffer = 256 << 10
+
+func TestRedactNeverPassesWhatItCannotInspect(t *testing.T) {
+	r := newRunner(t)
+	g := r.load(t, "stock:redact", nil)
+	for _, c := range []struct {
+		bytes   int
+		verdict string
+	}{{redactBuffer, Keep}, {redactBuffer + 1, Failed}, {redactBuffer + 4096, Failed}} {
+		text := strings.Repeat("x", c.bytes-len(" a@example.com")) + " a@example.com"
+		got := r.run(t, g, []byte(`{"message":"`+text+`"}`))
+		if got.verdict != c.verdict {
+			t.Errorf("message of %d bytes: %s (%s), want %s", c.bytes, got.verdict, got.fail, c.verdict)
+		}
+		if strings.Contains(got.out, "a@example.com") {
+			t.Errorf("message of %d bytes went on unmasked", c.bytes)
+		}
+	}
+	value := strings.Repeat("x", redactBuffer) + " a@example.com"
+	for _, in := range []string{
+		`{"message":"m","field":"` + value + `"}`,
+		`{"message":"m","field":["` + value + `"]}`,
+		`{"message":"m","structured_data":{"a@1":{"p":"` + value + `"}}}`,
+		`{"message":"m","structured_data":{"a@1":{"p":["` + value[:redactBuffer/2] + `","` + value[redactBuffer/2:] + `"]}}}`,
+	} {
+		if got := r.run(t, g, []byte(in)); got.verdict != Failed || !strings.Contains(got.fail, "not inspected") {
+			t.Errorf("%s… : %s (%s), want failed", in[:40], got.verdict, got.fail)
+		}
+	}
+}

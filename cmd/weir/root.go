@@ -31,8 +31,11 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newCheckCommand(),
 		newConfigCommand(),
+		newDLQCommand(),
 		newFilterCommand(),
 		newLoggenCommand(),
+		newParseCommand(),
+		newRunCommand(),
 		newVersionCommand(),
 	)
 	return root

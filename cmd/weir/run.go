@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	_ "time/tzdata" // zones where the machine has none
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/admin"
+	"github.com/weirlog/weir/router/config"
+	"github.com/weirlog/weir/router/deadletter"
+	"github.com/weirlog/weir/router/socket"
+	"github.com/weirlog/weir/wasmhost"
+)
+
+func newRunCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run the router",
+		Long: `Run reads the configuration (-c, ./weir.yaml, /etc/weir/weir.yaml, or the
+built-in one), listens, and moves messages until SIGTERM or SIGINT. Then it
+closes its listeners, delivers and commits what it holds, prints the ledger and
+exits: with 0 when nothing was lost, with 1 when something failed or was lost,
+with 2 when the configuration is wrong. A second signal ends it at once.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c) },
+	}
+	addConfigFlag(c)
+	return c
+}
+
+func run(c *cobra.Command) error {
+	log, err := newLogger(c)
+	if err != nil {
+		return err
+	}
+	s, doc := loadSettings(c)
+	if doc.Err() == nil {
+		s.resolve(doc)
+		s.tryMemory(doc)
+	}
+	if doc.Err() != nil {
+		return refuse(c, doc)
+	}
+	for _, w := range doc.Warnings() {
+		log.Warn(config.Redact(w.What), "at", w.Place.String(), "try", w.Hint)
+	}
+	limitMemory(s.memorySum())
+
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	var p plant
+	defer p.close()
+	if err := p.build(ctx, s, doc, log); err != nil {
+		if doc.Err() != nil {
+			return refuse(c, doc)
+		}
+		return err
+	}
+	if configPaths(c) == nil {
+		io.WriteString(c.ErrOrStderr(), welcome)
+	}
+	return p.run(ctx, cancel, signals, c.ErrOrStderr())
+}
+
+// limitMemory keeps the collector from doubling what the configuration bounds.
+func limitMemory(sum memorySum) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(sum.total()))
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+}
+
+// A plant is all that runs, in the order in which it is acquired.
+type plant struct {
+	log      *slog.Logger
+	letters  *deadletter.Store
+	host     *wasmhost.Host
+	guests   []*wasmhost.Guest
+	sources  []*socket.Source
+	router   *router.Router
+	admin    *admin.Server
+	registry *prometheus.Registry
+}
+
+// build acquires everything. What a file says wrong is told in doc; an error
+// without that is the machine's.
+func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, log *slog.Logger) (err error) {
+	p.log = log
+	p.registry = prometheus.NewRegistry()
+	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
+		return fmt.Errorf("make state_dir: %w", err)
+	}
+	if p.letters, err = deadletter.Open(s.StateDir, s.DeadLetters, log); err != nil {
+		return err
+	}
+	if p.host, p.guests, err = loadGuests(ctx, s, doc, filepath.Join(s.StateDir, "modules"), log); err != nil {
+		return err
+	}
+	if err := doc.Err(); err != nil {
+		return err
+	}
+	p.registry.MustRegister(p.letters, p.host)
+
+	rc := s.routerConfig()
+	rc.DeadLetters, rc.Log = p.letters, log
+	for i, r := range rc.Routes {
+		for k, stage := range r.Filters {
+			for lane := range rc.Lanes {
+				rc.Routes[i].Filters[k].Filters = append(rc.Routes[i].Filters[k].Filters, p.guest(stage.Name).Filter(lane))
+			}
+		}
+	}
+	for i, e := range s.Sources {
+		source, err := socket.Listen(e.Name, e.Value, log)
+		if err != nil {
+			return fmt.Errorf("source %s: %w", e.Name, err)
+		}
+		log.Info("listening", "source", e.Name, "on", source.Addrs())
+		p.sources = append(p.sources, source)
+		rc.Sources[i].Source = source
+	}
+	if err := p.openDestinations(ctx, s, &rc); err != nil {
+		return err
+	}
+	if p.router, err = router.New(rc); err != nil {
+		return err
+	}
+	p.registry.MustRegister(p.router)
+	if s.Admin != nil {
+		if p.admin, err = admin.Listen(*s.Admin, p.registry, p.parts, log); err != nil {
+			return errors.Join(err, closeDestinations(rc.Destinations))
+		}
+	}
+	return nil
+}
+
+// openDestinations opens all of them or none; they are the router's then.
+func (p *plant) openDestinations(ctx context.Context, s *settings, rc *router.Config) error {
+	for i, e := range s.Destinations {
+		d, err := e.Value.kind.open(ctx, e.Value.Kind, site{name: e.Name, stateDir: s.StateDir, log: p.log})
+		if err != nil {
+			return errors.Join(err, closeDestinations(rc.Destinations[:i]))
+		}
+		rc.Destinations[i].Destination = d
+		if m, ok := d.(prometheus.Collector); ok {
+			p.registry.MustRegister(m)
+		}
+	}
+	return nil
+}
+
+func closeDestinations(list []router.DestinationConfig) (err error) {
+	for _, d := range list {
+		err = errors.Join(err, d.Destination.Close())
+	}
+	return err
+}
+
+func (p *plant) guest(name string) *wasmhost.Guest {
+	for _, g := range p.guests {
+		if g.Name() == name {
+			return g
+		}
+	}
+	panic("BUG: a route has a filter that was not loaded: " + name)
+}
+
+// parts is the state of everything, for /readyz.
+func (p *plant) parts() []router.Part {
+	parts := append(p.router.Parts(), p.host.Parts()...)
+	parts = append(parts, p.letters.Parts()...)
+	return parts
+}
+
+// run moves messages until a signal, or until a part fails. The second signal
+// ends the process.
+func (p *plant) run(ctx context.Context, cancel context.CancelFunc, signals <-chan os.Signal, errout io.Writer) error {
+	var helpers sync.WaitGroup
+	served, unserve := context.WithCancel(context.WithoutCancel(ctx)) // until the drain is over
+	helpers.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-served.Done():
+				return
+			case sig := <-signals:
+				if n > 0 {
+					p.log.Error("second signal: weir ends at once", "signal", sig.String())
+					p.router.Ledger().WriteTo(errout)
+					os.Exit(exitFailed)
+				}
+				p.log.Info("weir stops", "signal", sig.String())
+				cancel()
+			}
+		}
+	})
+	if p.admin != nil {
+		helpers.Go(func() {
+			if err := p.admin.Run(served); err != nil {
+				p.log.Error(err.Error())
+			}
+		})
+	}
+	if p.admin != nil {
+		p.log.Info("admin", "on", p.admin.Addr().String())
+	}
+	p.log.Info("weir runs", "version", version, "pid", os.Getpid())
+	err := p.router.Run(ctx)
+	unserve()
+	helpers.Wait()
+	err = errors.Join(err, p.close())
+	p.router.Ledger().WriteTo(errout)
+	return err
+}
+
+// close releases what is not the router's. It may be called twice.
+func (p *plant) close() error {
+	var errs []error
+	if p.admin != nil {
+		errs = append(errs, p.admin.Close())
+	}
+	for _, s := range p.sources {
+		errs = append(errs, s.Close())
+	}
+	if p.host != nil {
+		errs = append(errs, closeGuests(p.host, p.guests))
+	}
+	if p.letters != nil {
+		errs = append(errs, p.letters.Close())
+	}
+	*p = plant{log: p.log, router: p.router}
+	return errors.Join(errs...)
+}

@@ -50,10 +50,9 @@ const (
 	inRest          // what is behind the first Max bytes of a line
 )
 
-const (
-	tailMin  = 512  // first capacity of the tail; it doubles from there
-	tailKeep = 2048 // a tail of up to this capacity is kept for the next frame
-)
+// tailMin is the first capacity of the tail, which doubles from there. A tail of
+// this size is kept for the next frame, a larger one is given back.
+const tailMin = 512
 
 // Next looks for a frame in data, which follows what the last call consumed. n
 // bytes were consumed; the caller goes on with data[n:]. A nil frame means that
@@ -308,7 +307,7 @@ func (f *Framer) hand() []byte {
 func (f *Framer) reset() {
 	f.kept, f.crs = false, 0
 	f.tail = f.tail[:0]
-	if cap(f.tail) > tailKeep {
+	if cap(f.tail) > tailMin {
 		f.grow(0)
 	}
 }

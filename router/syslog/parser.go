@@ -12,6 +12,7 @@ const (
 	Auto    Format = iota // all of them
 	RFC5424               // RFC 5424 alone; other text after the PRI stays whole
 	RFC3164               // RFC 3164 and its kin; the text of an RFC 5424 message stays whole
+	PRIOnly               // PRI, and what is behind it is text: for payloads of another kind
 	Raw                   // none, not even PRI: everything is text
 )
 
@@ -68,6 +69,8 @@ func (p *Parser) Parse(m *Message, raw []byte, received int64, mem Memory) bool 
 	switch {
 	case pri < 0 && len(s) > 0 && s[0] == '<':
 		m.Text = s
+	case p.Format == PRIOnly:
+		m.Text = s
 	case p.parse5424(m, s, pri >= 0, received, mem):
 	case p.Format == RFC5424:
 		m.Text = s
@@ -75,17 +78,6 @@ func (p *Parser) Parse(m *Message, raw []byte, received int64, mem Memory) bool 
 		p.parseLegacy(m, s, pri >= 0, received, mem)
 	}
 	return true
-}
-
-// SplitPRI reads the optional PRI in front of raw and returns what is behind
-// it, without line ends: for payloads in another format than syslog. Without a
-// PRI it returns the defaults and all of raw but a BOM and the line ends.
-func SplitPRI(raw []byte) (facility, severity uint8, rest []byte) {
-	rest, pri := splitPRI(trimEnd(raw))
-	if pri < 0 {
-		return DefaultFacility, DefaultSeverity, rest
-	}
-	return uint8(pri >> 3), uint8(pri & 7), rest
 }
 
 // trimEnd takes the run of line ends and NULs off the end.

@@ -111,15 +111,18 @@ func TestFormatsRecogniseTheirOwnHeaderOnly(t *testing.T) {
 	check(Raw, "\ufeff <34>1 x \r\n\x00", "\ufeff <34>1 x ")
 }
 
-func TestSplitPRIUsesAnOptionalPRI(t *testing.T) {
-	check := func(in string, facility, severity uint8, rest string) {
+func TestPRIOnlyLeavesThePayloadAlone(t *testing.T) {
+	check := func(in string, facility, severity uint8, text string) {
 		t.Helper()
-		f, s, r := SplitPRI([]byte(in))
-		if f != facility || s != severity || string(r) != rest {
-			t.Errorf("%q: %d.%d %q", in, f, s, r)
+		var m Message
+		p := Parser{Format: PRIOnly}
+		p.Parse(&m, []byte(in), newYear, Heap{})
+		if m.Facility != facility || m.Severity != severity || string(m.Text) != text {
+			t.Errorf("%q: %d.%d %q", in, m.Facility, m.Severity, m.Text)
 		}
 	}
 	check("<34>{\"a\":1}\n", 4, 2, `{"a":1}`)
+	check("<34> app: x", 4, 2, " app: x")
 	check("{\"a\":1}\x00", 1, 5, `{"a":1}`)
 	check("\ufeff{}", 1, 5, "{}")
 	check(" 12 <34>{}", 4, 2, "{}")
@@ -334,7 +337,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(c.Input, byte(0))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, format byte) {
-		checkParse(t, Format(format%4), raw, newYear)
+		checkParse(t, Format(format%5), raw, newYear)
 	})
 }
 

@@ -20,8 +20,7 @@ type walker struct {
 	point  int // where the next instruction is paid for
 	locals uint32
 	blocks uint32
-	ops    int  // instructions so far
-	counts bool // it has a loop, call or bulk operation
+	counts bool // it has a loop, call or bulk operation so far
 }
 
 // body is one function with a body, as found.
@@ -32,6 +31,7 @@ type body struct {
 	start, end    int    // in buf
 	first, behind int    // in points
 	lengths       bool   // it has bulk operations, for which it needs a second scratch local
+	ops           int    // its instructions, else and end apart
 	inline        uint32 // its instructions if they are paid for by its callers; else 0
 }
 
@@ -74,12 +74,20 @@ const (
 )
 
 func (rw *rewriter) code() {
+	if w := rw.walk(); w != nil {
+		w.settle()
+		rw.emit(secCode, w.appendCode)
+	}
+}
+
+// walk reads all bodies; nil when there are none or one is refused.
+func (rw *rewriter) walk() *walker {
 	n, ok := rw.enter(secCode, MaxFunctions)
 	if rw.r.err == nil && int(n) != rw.out.Functions {
 		rw.r.fail(rw.section[secCode].start, "code section", fmt.Sprintf("malformed: %d bodies for %d functions", n, rw.out.Functions), "")
 	}
 	if !ok || rw.r.err != nil {
-		return
+		return nil
 	}
 	r := &rw.r
 	w := &walker{rw: rw, bodies: make([]body, 0, n), buf: make([]byte, 0, len(rw.module))}
@@ -98,12 +106,11 @@ func (rw *rewriter) code() {
 		}
 		if r.err != nil {
 			r.err.Function = rw.functionName(rw.imported + i)
-			return
+			return nil
 		}
 	}
 	rw.leave(secCode)
-	w.settle()
-	rw.emit(secCode, w.appendCode)
+	return w
 }
 
 // body walks one function of type t.
@@ -115,7 +122,7 @@ func (w *walker) body(t FuncType) {
 	w.frames = append(w.frames[:0], frame{})
 	w.points = append(w.points, point{at: b.start, payer: -1})
 	w.point = b.first
-	w.blocks, w.ops, w.counts = 1, 0, false
+	w.blocks, w.counts = 1, false
 	for len(w.frames) > 0 && r.err == nil {
 		w.instruction(&b)
 	}
@@ -123,7 +130,7 @@ func (w *walker) body(t FuncType) {
 		r.fail(r.pos, "", "malformed: instructions behind the end of the function", "")
 	}
 	b.end, b.behind = len(w.buf), len(w.points)
-	if !w.counts && w.ops < inlineOps {
+	if !w.counts && b.ops < inlineOps {
 		b.inline = w.points[b.first].units
 		b.behind = b.first
 		w.points = w.points[:b.first]
@@ -147,7 +154,7 @@ func (w *walker) localGroups(b *body, params uint32) {
 		at = r.pos
 		t := r.byte()
 		if r.err == nil && !isValueType(t) {
-			w.refuseType(at, t)
+			r.refuseType(at, t)
 		}
 		b.locals = append(appendU32(b.locals, count), t)
 	}
@@ -155,14 +162,11 @@ func (w *walker) localGroups(b *body, params uint32) {
 	w.locals = uint32(total)
 }
 
-func (w *walker) refuseType(at int, t byte) {
-	rw := rewriter{}
-	rw.refuseType(at, t)
-	w.r.fail(at, rw.r.err.What, rw.r.err.Reason, rw.r.err.Remedy)
+// pay adds an instruction of some units to what the current point takes.
+func (w *walker) pay(b *body, units uint32) {
+	b.ops++
+	w.points[w.point].units += units
 }
-
-// pay adds units to what the current point takes.
-func (w *walker) pay(units uint32) { w.points[w.point].units += units }
 
 // instruction copies one instruction.
 func (w *walker) instruction(b *body) {
@@ -175,7 +179,7 @@ func (w *walker) instruction(b *body) {
 		w.misc(b, at)
 		return
 	case opSIMD:
-		w.simd(at)
+		w.simd(b, at)
 		return
 	case opEnd, opElse:
 		if r.err == nil {
@@ -187,8 +191,14 @@ func (w *walker) instruction(b *body) {
 		w.refuse(at, op)
 		return
 	}
-	w.ops++
-	w.pay(1)
+	units := uint32(1)
+	switch op {
+	case opCallIndirect:
+		units = indirectUnits
+	case opMemoryGrow:
+		units = growUnits
+	}
+	w.pay(b, units)
 	switch op {
 	case opLoop:
 		w.counts = true
@@ -213,9 +223,7 @@ func (w *walker) instruction(b *body) {
 		return
 	case opCallIndirect:
 		w.counts = true
-		w.pay(indirectUnits)
 	case opMemoryGrow:
-		w.pay(growUnits)
 		w.bulk(b, pagesGrown)
 	}
 	w.buf = append(w.buf, op)
@@ -257,7 +265,7 @@ func (w *walker) blockType(at int) int {
 			r.fail(typeAt, "block type", "malformed: there is no such type", "")
 			break
 		}
-		w.refuseType(typeAt, byte(t&0x7f))
+		r.refuseType(typeAt, byte(t&0x7f))
 	case t >= int64(len(w.rw.types)):
 		r.fail(typeAt, "block type", fmt.Sprintf("index %d, but there are %d types", t, len(w.rw.types)), "")
 	default:

@@ -26,7 +26,7 @@ func (w *walker) operands(at int, ins *instr) {
 		typeAt := r.pos
 		t := r.byte()
 		if !isValueType(t) && r.err == nil {
-			w.refuseType(typeAt, t)
+			r.refuseType(typeAt, t)
 		}
 		w.buf = append(w.buf, 1, t)
 	case immLocal:
@@ -61,7 +61,7 @@ func (w *walker) operands(at int, ins *instr) {
 		typeAt := r.pos
 		t := r.byte()
 		if !isRefType(t) && r.err == nil {
-			w.refuseType(typeAt, t)
+			r.refuseType(typeAt, t)
 		}
 		w.buf = append(w.buf, t)
 	case immData:
@@ -134,15 +134,15 @@ func (w *walker) misc(b *body, at int) {
 		w.notKnown(at, name, fmt.Sprintf("0xfc %#x", n), p)
 		return
 	}
-	w.ops++
-	w.pay(1)
+	units := uint32(1)
+	if n == miscTableGrow {
+		units = growUnits
+	}
+	w.pay(b, units)
 	switch n {
 	case miscMemoryInit, miscMemoryCopy, miscMemoryFill:
 		w.bulk(b, bytesMoved)
-	case miscTableInit, miscTableCopy, miscTableFill:
-		w.bulk(b, elementsMoved)
-	case miscTableGrow:
-		w.pay(growUnits)
+	case miscTableInit, miscTableCopy, miscTableFill, miscTableGrow:
 		w.bulk(b, elementsMoved)
 	}
 	w.buf = append(w.buf, opMisc, byte(n))
@@ -156,7 +156,7 @@ func (w *walker) bulk(b *body, kind bulk) {
 }
 
 // simd copies an instruction behind the prefix 0xfd.
-func (w *walker) simd(at int) {
+func (w *walker) simd(b *body, at int) {
 	r := &w.r
 	n := r.u32()
 	if r.err == nil {
@@ -173,8 +173,7 @@ func (w *walker) simd(at int) {
 		w.notKnown(at, "", fmt.Sprintf("0xfd %#x", n), nil)
 		return
 	}
-	w.ops++
-	w.pay(1)
+	w.pay(b, 1)
 	w.buf = appendU32(append(w.buf, opSIMD), n)
 	w.operands(at, &simds[n])
 }

@@ -1,6 +1,9 @@
 package meter
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // reader reads a module's bytes as wazero does. It fails once: from then on it is empty, every read gives zero, and
 // err tells the first failure. Loops over declared counts therefore end when the bytes do.
@@ -95,6 +98,16 @@ func (r *reader) name(what string) string {
 		r.fail(at, what, "malformed: the name is not UTF-8", "")
 	}
 	return string(s)
+}
+
+// refuseType fails over a byte that is no value type.
+func (r *reader) refuseType(offset int, t byte) {
+	what := fmt.Sprintf("value type %#x", t)
+	if p := laterType(t); p != nil {
+		r.fail(offset, what, p.reason(), p.remedy)
+		return
+	}
+	r.fail(offset, what, "malformed: there is no such type", "")
 }
 
 // appendU32 writes an unsigned LEB in its shortest form.

@@ -15,10 +15,7 @@ import (
 //
 // Errors are *Refused. Time and memory are bounded by the module's length, whatever its bytes declare.
 func Rewrite(module []byte, limits Limits) (*Module, error) {
-	if limits.TableElements == 0 {
-		limits.TableElements = 65536
-	}
-	rw := &rewriter{module: module, limits: limits, bodyBytes: MaxBodyBytes, out: &Module{}}
+	rw := newRewriter(module, limits)
 	rw.header()
 	rw.split()
 	rw.declarations()
@@ -80,6 +77,13 @@ type rewriter struct {
 	elements uint32
 	datas    uint32
 	tickType uint32
+}
+
+func newRewriter(module []byte, limits Limits) *rewriter {
+	if limits.TableElements == 0 {
+		limits.TableElements = 65536
+	}
+	return &rewriter{module: module, limits: limits, bodyBytes: MaxBodyBytes, out: &Module{}}
 }
 
 type custom struct {

@@ -105,7 +105,7 @@ func (rw *rewriter) checkValueType(at int, t byte) {
 	if rw.r.err != nil || isValueType(t) {
 		return
 	}
-	rw.refuseType(at, t)
+	rw.r.refuseType(at, t)
 }
 
 func (rw *rewriter) refType(what string) byte {
@@ -115,19 +115,10 @@ func (rw *rewriter) refType(what string) byte {
 		if isValueType(t) {
 			rw.r.fail(at, what, fmt.Sprintf("malformed: %#x is not a reference type", t), "")
 		} else {
-			rw.refuseType(at, t)
+			rw.r.refuseType(at, t)
 		}
 	}
 	return t
-}
-
-func (rw *rewriter) refuseType(at int, t byte) {
-	what := fmt.Sprintf("value type %#x", t)
-	if p := laterType(t); p != nil {
-		rw.r.fail(at, what, p.reason(), p.remedy)
-		return
-	}
-	rw.r.fail(at, what, "malformed: there is no such type", "")
 }
 
 func (rw *rewriter) importSection() {

@@ -187,7 +187,7 @@ func (s *Source) Addrs() (all []string) {
 // Run reads until ctx ends, then for up to a second what the kernel still holds.
 // It closes the sockets. It is called once.
 func (s *Source) Run(ctx context.Context, in router.Inlet) error {
-	s.tails.quota = in.Tails()
+	s.tails.set(in.Tails())
 	note := context.AfterFunc(ctx, func() { s.stopped.CompareAndSwap(0, time.Now().UnixNano()) })
 	defer note()
 	ctx, cancel := context.WithCancel(ctx)

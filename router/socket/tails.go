@@ -11,9 +11,8 @@ import (
 // memory that is set aside for them. When that is used up, the connection
 // whose frame has been unfinished for longest is closed.
 type tails struct {
-	quota *router.Quota
-
 	mu    sync.Mutex
+	quota *router.Quota
 	conns map[*tail]struct{}
 }
 
@@ -25,6 +24,12 @@ type tail struct {
 	charged int       // bytes; guarded by all.mu
 	since   time.Time // when the unfinished frame began; zero: none; guarded by all.mu
 	closed  bool      // guarded by all.mu
+}
+
+func (a *tails) set(q *router.Quota) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.quota = q
 }
 
 func (a *tails) add(t *tail) {

@@ -109,7 +109,8 @@ func (f socketFile) remove() {
 	if f.path == "" {
 		return
 	}
-	if now, err := os.Lstat(f.path); err == nil && os.SameFile(now, f.made) {
+	now, err := os.Lstat(f.path)
+	if err == nil && os.SameFile(now, f.made) && now.ModTime().Equal(f.made.ModTime()) { // inode numbers are used again
 		os.Remove(f.path)
 	}
 }

@@ -46,6 +46,10 @@ type failure struct {
 	class class
 	code  string // SQLSTATE, or SQLite's extended result name; "" where there is none
 	err   error
+
+	// Of PostgreSQL's row and suspect errors:
+	row     int // number of the row in what was sent, from 1; 0: not known
+	refusal refusal
 }
 
 func (f *failure) Error() string { return f.err.Error() }

@@ -15,6 +15,7 @@ import (
 const (
 	pgConnectTimeout = 10 * time.Second // unless the connection string has connect_timeout
 	pgUserTimeout    = 30 * time.Second // how long sent bytes may stay unacknowledged
+	pgCloseTimeout   = time.Second      // for saying good-bye
 )
 
 // pgSettings makes the connection settings: those of the connection string and

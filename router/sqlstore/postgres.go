@@ -2,16 +2,162 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/weirlog/weir/router"
 )
 
-type postgres struct{ *Store }
+// postgres writes into a table of a PostgreSQL server (12 or newer), over one connection.
+type postgres struct {
+	*Store
+	conn *pgconn.PgConn // nil: to be opened
+
+	catalogue
+	proven bool // a row was stored under the catalogue
+	form   form
+	forced form         // no faster one works on this connection
+	ready  map[int]bool // INSERT of so many rows is prepared on conn
+
+	rows
+	bad    []refused
+	slow   int // transactions in a row that ended as slow
+	misled int // in a row that ended as ours
+	auto   resumed
+}
 
 func newPostgres(s *Store) *postgres { return &postgres{Store: s} }
 
-func (d *postgres) connect(ctx context.Context) error { return nil }
-func (d *postgres) write(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
+func (d *postgres) connect(ctx context.Context) (err error) {
+	if d.conn != nil && !d.conn.IsClosed() {
+		return nil
+	}
+	d.drop()
+	settings, err := pgSettings(&d.cfg)
+	if err != nil {
+		return router.NeedsOperator(err)
+	}
+	conn, err := pgconn.ConnectConfig(ctx, settings)
+	if err != nil {
+		return beforeRows(pgFailure("connect to "+place(settings), err))
+	}
+	d.conn = conn
+	d.metrics.connects.Inc()
+	defer func() {
+		if err != nil {
+			d.drop()
+		}
+	}()
+	for _, s := range d.cfg.SessionStatements {
+		if _, err := d.exec(ctx, s); err != nil {
+			return beforeRows(pgFailure(fmt.Sprintf("session statement %q", s), err))
+		}
+		if conn.TxStatus() != 'I' {
+			return router.NeedsOperator(fmt.Errorf("session statement %q: leaves a transaction open", s))
+		}
+	}
+	if e := conn.ParameterStatus("client_encoding"); e != "UTF8" {
+		return router.NeedsOperator(fmt.Errorf("session statements: client_encoding is %s, weir writes UTF8", e))
+	}
+	if err := d.create(ctx); err != nil {
+		return err
+	}
+	return d.readCatalogue(ctx)
+}
+
+// beforeRows is f as the writer is to see it when no row was sent yet: it
+// passes, or an operator has to do something.
+func beforeRows(f *failure) error {
+	switch f.class {
+	case temp, slow:
+		return f
+	}
+	return router.NeedsOperator(f)
+}
+
+// exec runs SQL without parameters and returns the result of its last statement.
+func (d *postgres) exec(ctx context.Context, sql string) (*pgconn.Result, error) {
+	results, err := d.conn.Exec(ctx, sql).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(results) == 0 {
+		return &pgconn.Result{}, nil
+	}
+	last := results[len(results)-1]
+	return last, last.Err
+}
+
+// create makes the table and its indexes when there is none, in a transaction
+// of its own. Other sessions may be doing the same.
+func (d *postgres) create(ctx context.Context) error {
+	attempt := "create table " + d.table.String()
+	result, err := d.exec(ctx, "SELECT to_regclass("+literal(d.table.sql())+") IS NULL")
+	if err != nil {
+		return beforeRows(pgFailure("look for table "+d.table.String(), err))
+	}
+	if string(result.Rows[0][0]) != "t" {
+		return nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)); CREATE TABLE IF NOT EXISTS %s (",
+		literal("weir "+d.table.sql()), d.table.sql())
+	for i := range d.columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %s", quote(d.columns[i].name), d.columns[i].pgDeclared())
+	}
+	b.WriteString("); ")
+	for _, name := range d.cfg.indexes() {
+		fmt.Fprintf(&b, "CREATE INDEX IF NOT EXISTS %s ON %s (%s); ", quote(d.table.name+"_"+name+"_idx"), d.table.sql(), quote(name))
+	}
+	b.WriteString("COMMIT")
+	if _, err = d.exec(ctx, b.String()); err == nil {
+		d.log.Info("created the table", "table", d.table.String(), "columns", len(d.columns))
+		return nil
+	}
+	f := pgFailure(attempt, err)
+	if _, err := d.exec(ctx, "ROLLBACK"); err != nil {
+		return beforeRows(pgFailure(attempt, err))
+	}
+	switch f.code {
+	case "42P07", "42710", "23505": // somebody else was quicker
+		return nil
+	}
+	return beforeRows(f)
+}
+
+// drop closes the connection; the next Write opens another.
+func (d *postgres) drop() {
+	if d.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pgCloseTimeout)
+	defer cancel()
+	d.conn.Close(ctx)
+	d.conn, d.ready, d.forced = nil, nil, 0
+}
+
+func (d *postgres) close() error {
+	d.drop()
 	return nil
 }
-func (d *postgres) close() error { return nil }
+
+// pgFailure makes a failure of an error of pgx's or the server's.
+func pgFailure(attempt string, err error) *failure {
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return &failure{class: classifySQLState(server.Code), code: server.Code,
+			err: fmt.Errorf("%s: %s (SQLSTATE %s)", attempt, server.Message, server.Code)}
+	}
+	// What pgx says of itself names hosts and users, never passwords.
+	return &failure{class: temp, err: fmt.Errorf("%s: %w", attempt, err)}
+}
+
+// literal makes an SQL string of s.
+func literal(s string) string {
+	return " E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
+}

@@ -186,8 +186,7 @@ func (d *lite) readCatalogue() error {
 			bad = append(bad, fmt.Errorf("column %s of table %s is generated and cannot be filled", c.name, d.table))
 		}
 		types[i] = parseLiteType(f.declared)
-		ours := parseLiteType(c.liteDeclared())
-		sure[i] = types[i].kind == ours.kind
+		sure[i] = types[i] == parseLiteType(c.liteDeclared())
 	}
 	if len(missed) > 0 {
 		bad = append(bad, fmt.Errorf("table %s wants a value for %s, which no column of the configuration fills: list it, or give it a DEFAULT",

@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package routertest
+
+import "syscall"
+
+func serverAttr(as *syscall.Credential) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Credential: as}
+}

@@ -20,8 +20,9 @@ import (
 
 // A runner is a host whose log is looked at.
 type runner struct {
-	host *wasmhost.Host
-	log  *guestLog
+	host   *wasmhost.Host
+	log    *guestLog
+	guests map[string]*wasmhost.Guest // by configuration
 }
 
 func newRunner(t *testing.T) *runner {
@@ -31,8 +32,14 @@ func newRunner(t *testing.T) *runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { h.Close(context.Background()) })
-	return &runner{h, log}
+	guests := map[string]*wasmhost.Guest{}
+	t.Cleanup(func() {
+		for _, g := range guests {
+			g.Close(context.Background())
+		}
+		h.Close(context.Background())
+	})
+	return &runner{h, log, guests}
 }
 
 // open loads a module with a configuration. Time is not what cases are about, and test machines are slow.
@@ -70,8 +77,13 @@ func (r *runner) run(t *testing.T, g *wasmhost.Guest, in []byte) outcome {
 	if o.Verdict == Reject && (o.Code != "verdict" || strings.HasPrefix(o.Reason, "verdict ")) { // on_error is reject
 		got.verdict = Failed
 	}
-	if got.verdict == Keep || got.verdict == Skip {
+	switch got.verdict {
+	case Keep, Skip:
 		got.out = canonical(t, record, in)
+	case Reject, Failed:
+		if diff := cmp.Diff(canonical(t, in, in), canonical(t, record, in)); diff != "" {
+			t.Errorf("edits were not undone (-came +left):\n%s", diff)
+		}
 	}
 	return got
 }
@@ -122,9 +134,8 @@ func runCases(t *testing.T, module, file string) {
 }
 
 func (r *runner) runCase(t *testing.T, module string, c *Case) {
-	r.log.take()
-	g, err := r.open(t.Context(), module, c.Config)
 	if c.Verdict == Refused {
+		g, err := r.open(t.Context(), module, c.Config)
 		if err == nil {
 			g.Close(t.Context())
 			t.Fatal("the module started")
@@ -134,10 +145,15 @@ func (r *runner) runCase(t *testing.T, module string, c *Case) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
+	r.log.take()
+	g := r.guests[string(c.Config)]
+	if g == nil {
+		var err error
+		if g, err = r.open(t.Context(), module, c.Config); err != nil {
+			t.Fatal(err)
+		}
+		r.guests[string(c.Config)] = g
 	}
-	defer g.Close(context.Background())
 	got := r.run(t, g, c.In)
 	want := outcome{verdict: c.Verdict, fail: got.fail}
 	if c.Fail != nil {

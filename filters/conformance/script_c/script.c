@@ -1,10 +1,14 @@
-// The script guest on the C SDK: it does what its configuration lists and logs what came of each step.
+// The script guest on the C SDK: it does what a message lists in the field do, and puts what came of each step into the
+// field did.
 // ../README.md has the steps; ../script_go does the same on the Go SDK.
 #define WEIR_BUFFER (3 << 20)
 #include "weir.h"
 
-static char line[1 << 16];
+static char line[1 << 16]; // of the step in hand
 static size_t used;
+
+static char did[1 << 18] = "["; // as JSON
+static size_t did_used = 1;
 
 static void put_n(const char *text, size_t n) {
     for (size_t i = 0; i < n && used < sizeof line; i++) line[used++] = text[i];
@@ -155,6 +159,26 @@ static bool result(void) {
     return true;
 }
 
+static void did_put(char c) {
+    if (did_used == sizeof did) __builtin_trap();
+    did[did_used++] = c;
+}
+
+// note adds the line to what was done, as a JSON string.
+static void note(void) {
+    static const char hex[] = "0123456789abcdef";
+    if (did_used > 1) did_put(',');
+    did_put('"');
+    for (size_t i = 0; i < used; i++) {
+        unsigned char c = (unsigned char)line[i];
+        if (c == '"' || c == '\\') did_put('\\'), did_put((char)c);
+        else if (c >= ' ') did_put((char)c);
+        else for (const char *p = "\\u00"; *p; p++) did_put(*p);
+        if (c < ' ') did_put(hex[c >> 4]), did_put(hex[c & 15]);
+    }
+    did_put('"');
+}
+
 enum { NO_VERDICT = 1000 };
 
 static int32_t step(weir_json list) {
@@ -176,23 +200,39 @@ static int32_t step(weir_json list) {
     }
     put("= ");
     if (!result()) __builtin_trap();
-    weir_log_n(WEIR_INFO, line, used);
+    note();
     return NO_VERDICT;
 }
 
-static int32_t run(const char *list) {
-    weir_json walk = weir_json_items(weir_config()), key, value, one;
-    while (weir_json_member(&walk, &key, &value)) {
-        if (!weir_json_is(key, list)) continue;
-        weir_json steps = weir_json_items(value);
-        while (weir_json_element(&steps, &one)) {
-            int32_t verdict = step(one);
-            if (verdict != NO_VERDICT) return verdict;
-        }
+static int32_t run(weir_json steps) {
+    weir_json walk = weir_json_items(steps), one;
+    while (weir_json_element(&walk, &one)) {
+        int32_t verdict = step(one);
+        if (verdict != NO_VERDICT) return verdict;
     }
     return 0;
 }
 
-WEIR_INIT(void) { return run("init"); }
-WEIR_PROCESS(void) { return run("do"); }
-WEIR_CLOSE(void) { run("close"); }
+static int32_t run_configured(const char *list) {
+    weir_json walk = weir_json_items(weir_config()), key, value;
+    while (weir_json_member(&walk, &key, &value))
+        if (weir_json_is(key, list)) return run(value);
+    return 0;
+}
+
+WEIR_INIT(void) { return run_configured("init"); }
+WEIR_CLOSE(void) { run_configured("close"); }
+
+WEIR_PROCESS(void) {
+    static char steps[1 << 18];
+    int32_t n = weir_get_into("do", steps, sizeof steps), verdict = 0;
+    if (n >= 0) {
+        weir_unset("do");
+        verdict = run(weir_json_of(steps, (size_t)n));
+    }
+    did_put(']');
+    int32_t err = did_used > 2 ? weir_field_set_json("did", 3, did, did_used) : 0;
+    did_used = 1;
+    if (err < 0) __builtin_trap();
+    return verdict;
+}

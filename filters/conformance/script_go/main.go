@@ -1,6 +1,7 @@
 //go:build wasip1
 
-// The script guest on the Go SDK: it does what its configuration lists and logs what came of each step.
+// The script guest on the Go SDK: it does what a message lists in the field do, and puts what came of each step into the
+// field did.
 // ../README.md has the steps; ../script_c does the same on the C SDK.
 package main
 
@@ -16,26 +17,50 @@ import (
 	weir "github.com/weirlog/weir/filters/sdk/go"
 )
 
-var script struct{ Do, Init, Close [][]string }
+var settings struct{ Init, Close [][]string }
 
 func init() {
 	weir.OnStart(func() error {
-		if err := json.Unmarshal(weir.Config(), &script); err != nil {
+		if err := json.Unmarshal(weir.Config(), &settings); err != nil {
 			return err
 		}
-		if run(weir.Message{}, script.Init) != weir.Keep {
+		if run(weir.Message{}, settings.Init) != weir.Keep {
 			return errors.New(reason)
 		}
 		return nil
 	})
-	weir.Handle(func(m weir.Message) weir.Verdict { return run(m, script.Do) })
-	weir.OnClose(func() { run(weir.Message{}, script.Close) })
+	weir.Handle(process)
+	weir.OnClose(func() { run(weir.Message{}, settings.Close) })
 }
 
 func main() {}
 
-// reason is what the last step "fail" said.
-var reason string
+var (
+	did    []string // what came of the steps
+	reason string   // what the last step "fail" said
+)
+
+func process(m weir.Message) weir.Verdict {
+	verdict := weir.Keep
+	if list, ok := m.Get("do"); ok {
+		var steps [][]string
+		if err := json.Unmarshal([]byte(list), &steps); err != nil {
+			return weir.Fail(err.Error())
+		}
+		if err := m.Unset("do"); err != nil {
+			return weir.Fail(err.Error())
+		}
+		verdict = run(m, steps)
+	}
+	if len(did) > 0 {
+		text, _ := json.Marshal(did)
+		did = nil
+		if err := m.SetJSON("did", text); err != nil {
+			panic(err)
+		}
+	}
+	return verdict
+}
 
 func run(m weir.Message, steps [][]string) weir.Verdict {
 	for _, step := range steps {
@@ -53,7 +78,7 @@ func run(m weir.Message, steps [][]string) weir.Verdict {
 			weir.Log(weir.Level(number(a[1])), a[2])
 		default:
 			head := strings.Join(step[:min(3, len(step))], " ")
-			weir.Log(weir.LevelInfo, head+" = "+result(m, a))
+			did = append(did, head+" = "+result(m, a))
 		}
 	}
 	return weir.Keep

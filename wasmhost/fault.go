@@ -66,7 +66,9 @@ func splitTrace(err error) (text, trace string) {
 	if i := strings.LastIndex(text, " failed: wasm error: "); i >= 0 { // instantiation wraps it
 		text = text[i+len(" failed: wasm error: "):]
 	}
-	return strings.TrimSuffix(text, " (recovered by wazero)"), strings.TrimRight(trace, "\n")
+	trace, _, _ = strings.Cut(trace, "\n\nGo runtime stack trace:")
+	trace = strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(trace), "."), "\n\t.", "\n") // modules have no name
+	return strings.TrimSuffix(text, " (recovered by wazero)"), trace
 }
 
 // A faultLog tells of faults: the first of a cause at once, the others in a summary once a minute.

@@ -15,6 +15,7 @@ type lane struct {
 	guest *Guest
 	turn  sync.Mutex // see turns
 	in    *instance  // nil before the first batch, and after a fault until there is a new one
+	lost  bool       // the last one failed
 	spent minute     // time that went into faults
 
 	calls, failed int // of this batch, not yet in the guest's counts
@@ -135,7 +136,7 @@ func (l *lane) fail(b *router.Batch, m *router.Message, verdict int32, err error
 	if err != nil {
 		l.costs(in.clock.Spent())
 		in.discard()
-		l.in = nil
+		l.in, l.lost = nil, true
 	}
 	l.failed++
 	g.faulted(cause, text, trace)
@@ -172,11 +173,11 @@ func (l *lane) renew(ctx context.Context) *router.Held {
 		g.unmade(err)
 		return &router.Held{Retry: slowPause, Cause: fmt.Errorf("filter %s: no instance can be made: %w", g.name, err)}
 	}
-	if l.failed > 0 { // the first instance of a lane is no fault's
+	if l.lost {
 		l.costs(time.Since(began))
 	}
 	g.breaker.made()
-	l.in = in
+	l.in, l.lost = in, false
 	return nil
 }
 
@@ -186,7 +187,7 @@ func (l *lane) whileOpen(ctx context.Context, b *router.Batch, msgs []*router.Me
 	g := l.guest
 	if g.breaker.trial(now) {
 		if l.in == nil {
-			held = l.renew(ctx)
+			l.renew(ctx)
 		}
 		if l.in != nil {
 			ok, stop := l.message(b, msgs[0])

@@ -62,21 +62,23 @@ func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error
 		g.config = []byte("{}")
 	}
 	g.nursery.ctx, g.nursery.stop = context.WithCancel(context.WithoutCancel(ctx))
-	began := time.Now()
 	in, err := g.newInstance(ctx)
 	if err != nil {
 		g.nursery.stop()
 		compiled.Close(ctx)
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
-	g.slow = time.Since(began) > quickStart
+	g.slow = in.clock.Units() > quickStart || module.Memory.Min > quickMemory
 	g.lanes = []*lane{{guest: g, in: in}}
 	return g, nil
 }
 
-// quickStart is how long the start of an instance may take to be made whenever one is needed. C guests take some ten
-// microseconds, Go guests some milliseconds.
-const quickStart = time.Millisecond
+// What an instance may cost to be made whenever one is needed: a fraction of a millisecond. C guests stay far below it,
+// Go guests spend millions of instructions before their main.
+const (
+	quickStart  = 256 << 10 // units of work
+	quickMemory = 64        // pages to begin with
+)
 
 // read returns the module's bytes, at most one more than a module may have.
 func (c *Config) read() ([]byte, error) {

@@ -63,7 +63,7 @@ func importsFrom(m *meter.Module, module string) bool {
 func (h *Host) refuseImport(im meter.Import) string {
 	name := im.Module + "." + im.Name
 	if im.Kind != meter.Func {
-		return fmt.Sprintf("imports the %s %s: filters have their own %s (%s)", im.Kind, name, im.Kind, "clang: leave out --import-memory and --import-table; Rust: -C link-arg=--import-memory likewise")
+		return fmt.Sprintf("imports the %s %s, but a filter must bring its own (linker: leave out --import-memory, --import-table and -shared)", im.Kind, name)
 	}
 	var known []hostFunction
 	switch im.Module {

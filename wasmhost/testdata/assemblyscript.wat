@@ -1,0 +1,16 @@
+;; what AssemblyScript's library imports; the string at 8 is "hé" in UTF-16, its length in bytes before it
+(module
+  (import "env" "abort" (func $abort (param i32 i32 i32 i32)))
+  (import "env" "seed" (func $seed (result f64)))
+  (import "env" "trace" (func $trace (param i32 i32 f64 f64 f64 f64 f64)))
+  (import "env" "console.log" (func $log (param i32)))
+  (import "env" "Date.now" (func $now (result f64)))
+  (memory (export "memory") 1)
+  (data (i32.const 4) "\04\00\00\00h\00\e9\00")
+  (func (export "weir_process") (result i32)
+    (if (f64.ge (call $seed) (f64.const 1)) (then (return (i32.const 0))))
+    (if (f64.lt (call $now) (f64.const 1.6e12)) (then (return (i32.const 0))))
+    (call $log (i32.const 8))
+    (call $trace (i32.const 8) (i32.const 2) (f64.const 1.5) (f64.const 2) (f64.const 0) (f64.const 0) (f64.const 0))
+    (call $abort (i32.const 8) (i32.const 8) (i32.const 7) (i32.const 9))
+    (i32.const 0)))

@@ -1,0 +1,20 @@
+;; counts its calls in a global, and answers what the first byte of the message says: 't' traps, 'f' fails, 'v' is a bad
+;; verdict, 'r' rejects, 's' skips; the count becomes the field "n" in each case
+(module
+  (import "weir_v1" "field_get" (func $get (param i32 i32 i32 i32) (result i32)))
+  (import "weir_v1" "field_set_i64" (func $set (param i32 i32 i64) (result i32)))
+  (import "weir_v1" "fail" (func $fail (param i32 i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "message") (data (i32.const 8) "n") (data (i32.const 16) "because it says so")
+  (global $n (mut i64) (i64.const 0))
+  (func (export "weir_process") (result i32) (local $c i32)
+    (global.set $n (i64.add (global.get $n) (i64.const 1)))
+    (drop (call $set (i32.const 8) (i32.const 1) (global.get $n)))
+    (drop (call $get (i32.const 0) (i32.const 7) (i32.const 64) (i32.const 100)))
+    (local.set $c (i32.load8_u (i32.const 64)))
+    (if (i32.eq (local.get $c) (i32.const 0x74)) (then unreachable))
+    (if (i32.eq (local.get $c) (i32.const 0x66)) (then (call $fail (i32.const 16) (i32.const 18)) (return (i32.const -1))))
+    (if (i32.eq (local.get $c) (i32.const 0x76)) (then (return (i32.const 77))))
+    (if (i32.eq (local.get $c) (i32.const 0x72)) (then (call $fail (i32.const 16) (i32.const 18)) (return (i32.const 3))))
+    (if (i32.eq (local.get $c) (i32.const 0x73)) (then (return (i32.const 2))))
+    (i32.const 0)))

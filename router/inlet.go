@@ -8,14 +8,15 @@ import (
 
 // inlet is the Inlet of one source.
 type inlet struct {
-	router *Router
-	name   string
-	source Source
-	index  int // in the ledger
-	routes []*route
-	claims []claim // of all its routes together
-	limits Limits
-	slack  int // bytes that filters may add to a batch whatever else is going on
+	router  *Router
+	name    string
+	source  Source
+	index   int // in the ledger
+	routes  []*route
+	claims  []claim // of all its routes together
+	limits  Limits
+	slack   int // bytes that filters may add to a batch whatever else is going on, at most
+	largest int // message, in bytes
 }
 
 var batches = sync.Pool{New: func() any { return new(Batch) }}
@@ -25,7 +26,8 @@ func (in *inlet) Tails() *Quota  { return in.router.tails }
 
 func (in *inlet) Take(ctx context.Context, bytes, messages int) (*Batch, error) {
 	messages = min(max(messages, 1), in.limits.Messages)
-	size := pieceSize(bytes) + rowsFor(messages)*rowSize + in.slack
+	growth := min(guestSlack+in.largest+bytes+messages*fieldRoom, in.slack)
+	size := pieceSize(bytes) + rowsFor(messages)*rowSize + growth
 	if err := in.router.budget.take(ctx, in.claims, size); err != nil {
 		return nil, err
 	}

@@ -67,9 +67,13 @@ const (
 	maxRows  = 1024
 )
 
-// guestSlack is what filters may add to a batch however full the memory is, on
-// top of one message's size; less where a batch is small (a quarter of it).
-const guestSlack = 64 << 10
+// What filters may add to a batch however full the memory is: guestSlack on top
+// of one message's size, all of its bytes once more (every message is edited),
+// and fieldRoom for each message (a few new fields); less where a batch is small.
+const (
+	guestSlack = 64 << 10
+	fieldRoom  = 512
+)
 
 // New builds a router. It starts nothing. The destinations are the router's
 // from then on, also when New fails.
@@ -169,7 +173,7 @@ func (r *Router) addSources(c Config) error {
 		}
 		room := share / (4 * max(1, len(in.routes)))
 		if filtered {
-			in.slack = min(guestSlack+s.MaxMessage, room/4)
+			in.largest, in.slack = s.MaxMessage, room/4
 			room -= in.slack
 		}
 		least := pieceSize(max(s.MaxMessage, minPiece)) + rowsFor(1)*rowSize

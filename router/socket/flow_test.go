@@ -34,7 +34,7 @@ type store struct {
 	open    chan struct{}
 	arrived chan struct{} // capacity 1
 
-	quiet   bool // keep nothing, only count
+	quiet   atomic.Bool // keep nothing, only count
 	counted atomic.Int64
 }
 
@@ -44,7 +44,7 @@ func (s *store) Write(ctx context.Context, msgs []*router.Message, _ func([]rout
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if s.counted.Add(int64(len(msgs))); s.quiet {
+	if s.counted.Add(int64(len(msgs))); s.quiet.Load() {
 		return nil
 	}
 	s.mu.Lock()
@@ -74,7 +74,7 @@ func (s *store) all() []record {
 }
 
 // await waits until n records have been stored.
-func (s *store) await(t *testing.T, n int) []record {
+func (s *store) await(t testing.TB, n int) []record {
 	t.Helper()
 	for {
 		if r := s.all(); len(r) >= n {
@@ -90,7 +90,7 @@ func (s *store) await(t *testing.T, n int) []record {
 
 // A flow is a running router behind one source.
 type flow struct {
-	t      *testing.T
+	t      testing.TB
 	src    *Source
 	router *router.Router
 	store  *store
@@ -125,7 +125,7 @@ type flowOptions struct {
 }
 
 // start opens the source and runs a router until the test ends.
-func start(t *testing.T, o flowOptions, edit func(*Config)) *flow {
+func start(t testing.TB, o flowOptions, edit func(*Config)) *flow {
 	t.Helper()
 	goroutines := runtime.NumGoroutine()
 	var c Config
@@ -219,7 +219,7 @@ func (f *flow) dial(n int) net.Conn {
 	return c
 }
 
-func send(t *testing.T, c net.Conn, text string) {
+func send(t testing.TB, c net.Conn, text string) {
 	t.Helper()
 	if _, err := c.Write([]byte(text)); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func texts(all []record) (out []string) {
 }
 
 // until waits for what another goroutine brings about.
-func until(t *testing.T, what string, ok func() bool) {
+func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

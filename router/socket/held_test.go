@@ -117,7 +117,7 @@ func TestManySlowConnectionsFillATransaction(t *testing.T) {
 // the destination.
 func TestStreamAllocatesNothingPerMessage(t *testing.T) {
 	f := start(t, flowOptions{held: true}, func(c *Config) { c.Listen = []string{"unix://" + t.TempDir() + "/s"} })
-	f.store.quiet = true
+	f.store.quiet.Store(true)
 	f.release()
 	c := f.dial(0)
 	const lines = 250

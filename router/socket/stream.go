@@ -256,7 +256,9 @@ func (l *streamListener) accept(ctx context.Context, s *Source, in router.Inlet)
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default: // out of descriptors, most likely: it passes when connections end
-			s.log.Warn("cannot accept connections", "source", s.name, "listener", l.label, "error", err)
+			s.odd.tell(func(n int) {
+				s.log.Warn("cannot accept connections", "source", s.name, "listener", l.label, "error", err, "times", n)
+			})
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():

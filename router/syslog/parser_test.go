@@ -97,6 +97,7 @@ func TestFormatsRecogniseTheirOwnHeaderOnly(t *testing.T) {
 	const nil5424, tagged, epoch = "<34>1 - web1 su - - - text", "<34>su: text", "<34>1 1767225604.77 web1 text"
 	check(Auto, modern, "text")
 	check(Auto, old, "text")
+	check(Auto, "<34>  "+modern[4:], "text")
 	check(RFC5424, modern, "text")
 	check(RFC5424, nil5424, "text")
 	check(RFC5424, epoch, "text")

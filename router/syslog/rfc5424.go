@@ -5,6 +5,10 @@ import "bytes"
 // parse5424 reads the header of RFC 5424 section 6.2 and what follows; false
 // when there is none. Stamps of version 1 in epoch seconds (Meraki) count too.
 func (p *Parser) parse5424(m *Message, s []byte, hasPRI bool, received int64, mem Memory) bool {
+	if hasPRI && len(s) > 0 && s[0] == ' ' { // spaces behind the PRI, as old headers may have them
+		i := skipSpaces(s, 0)
+		return p.Format != RFC3164 && p.parse5424(m, s[i:], false, received, mem)
+	}
 	version := 0
 	for version < len(s) && version < 3 && isDigit(s[version]) {
 		version++

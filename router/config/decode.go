@@ -40,6 +40,8 @@ type decoder struct {
 	values  int
 	depth   int
 	stopped bool
+	strange map[*yaml.Node]bool // mappings with keys that are none or values that are not what they should be
+	refused map[*yaml.Node]bool // values that their Unmarshaler complained about
 }
 
 // decode lays all files into one value.
@@ -48,17 +50,17 @@ func (d *Document) decode(into any) {
 	if out.Kind() != reflect.Pointer || out.Elem().Kind() != reflect.Struct {
 		panic("BUG: config.Load wants a pointer to a struct")
 	}
-	dec := &decoder{doc: d}
+	dec := &decoder{doc: d, strange: map[*yaml.Node]bool{}, refused: map[*yaml.Node]bool{}}
 	seen := map[string]Place{}
-	ok := true
+	ok, strange := true, false
 	for _, f := range d.files {
 		if f.root != nil {
-			fine, _ := dec.fields(f, f.root, "", out.Elem(), seen)
-			ok = fine && ok
+			ok = dec.fields(f, f.root, "", out.Elem(), seen) && ok
+			strange = strange || dec.strange[f.root]
 		}
 	}
-	if ok && len(d.mistakes) == 0 {
-		dec.required(Place{}, "", out.Elem())
+	if ok && !strange && d.Readable() {
+		dec.required(d.top(), "", out.Elem())
 		for _, f := range d.files {
 			if f.root != nil {
 				dec.check(f, f.root, out.Elem())
@@ -91,7 +93,8 @@ var (
 
 func (Map[T]) isMap() {}
 
-// value decodes one node and reports whether there was no mistake.
+// value decodes one node and reports whether the value is as written, but for
+// unknown keys.
 func (d *decoder) value(f *file, n *yaml.Node, path string, out reflect.Value, opt options) bool {
 	if d.stopped {
 		return false
@@ -107,9 +110,8 @@ func (d *decoder) value(f *file, n *yaml.Node, path string, out reflect.Value, o
 		return false
 	}
 	d.doc.places[path] = spot{f, n}
-	before := len(d.doc.mistakes)
 	ok = d.decodeAs(f, n, path, out, opt)
-	if ok && before == len(d.doc.mistakes) {
+	if ok || d.strange[n] && !d.refused[n] {
 		d.check(f, n, out)
 	}
 	return ok
@@ -146,8 +148,14 @@ func (d *decoder) decodeAs(f *file, n *yaml.Node, path string, out reflect.Value
 		if n.Kind != yaml.MappingNode {
 			return d.fail(f, n, "", "%s: want keys and values, got %s", words(path), describe(n))
 		}
-		ok, strange := d.fields(f, n, path, out, map[string]Place{})
-		return (strange || d.required(f.at(n), path, out)) && ok
+		ok := d.fields(f, n, path, out, map[string]Place{})
+		if !d.strange[n] {
+			ok = d.required(f.at(n), path, out) && ok
+		}
+		if !ok {
+			d.strange[n] = true
+		}
+		return ok
 	case reflect.Slice:
 		return d.list(f, n, path, out)
 	}
@@ -169,19 +177,19 @@ func (d *decoder) follow(f *file, n *yaml.Node) (*yaml.Node, bool) {
 }
 
 // fields decodes a mapping into a struct. seen are the keys that are there
-// already, from this mapping or from files before. strange says that there were
-// keys that are none: one that is missing may be among them.
-func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, seen map[string]Place) (ok, strange bool) {
+// already, from this mapping or from files before.
+func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, seen map[string]Place) bool {
 	known := fieldsOf(out, nil)
-	ok = true
-	strange = !d.pairs(f, n, func(key, val *yaml.Node) {
+	ok := true
+	plain := d.pairs(f, n, func(key, val *yaml.Node) {
 		name := key.Value
 		i := slices.IndexFunc(known, func(k field) bool { return k.name == name })
 		switch {
 		case i < 0 && path == "" && strings.HasPrefix(name, "x-"):
 			return
 		case i < 0:
-			ok, strange = d.unknown(f, key, path, known), true
+			d.unknown(f, key, val, path, known)
+			d.strange[n] = true
 			return
 		}
 		first, twice := seen[name]
@@ -192,8 +200,11 @@ func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, 
 		}
 		seen[name] = f.at(key)
 		ok = d.value(f, val, path+name+sep, known[i].value, known[i].options) && ok
-	}) || strange
-	return ok && !strange, strange
+	})
+	if !plain {
+		d.strange[n] = true
+	}
+	return ok
 }
 
 // pairs calls each with the key and value nodes of a mapping and reports whether
@@ -218,10 +229,11 @@ func (d *decoder) pairs(f *file, n *yaml.Node, each func(key, val *yaml.Node)) (
 	return ok
 }
 
-func (d *decoder) unknown(f *file, key *yaml.Node, path string, known []field) bool {
+func (d *decoder) unknown(f *file, key, val *yaml.Node, path string, known []field) {
 	for _, pattern := range d.doc.opts.NotYet {
 		if matches(strings.Split(pattern, "."), strings.Split(path+key.Value, sep)) {
-			return d.fail(f, key, "remove it", "%s is not in this version of weir", words(path+key.Value))
+			d.fail(f, key, "remove it", "%s is not in this version of weir", words(path+key.Value))
+			return
 		}
 	}
 	names := make([]string, len(known))
@@ -232,7 +244,10 @@ func (d *decoder) unknown(f *file, key *yaml.Node, path string, known []field) b
 	if path != "" {
 		where = " in " + words(path)
 	}
-	return d.fail(f, key, suggest(key.Value, names), "unknown key %q%s", key.Value, where)
+	if secretKey.MatchString(nearest(key.Value, names)) {
+		f.hide(val.Value)
+	}
+	d.fail(f, key, suggest(key.Value, names), "unknown key %q%s", key.Value, where)
 }
 
 // matches compares a path with a pattern in which * is any one key.
@@ -311,7 +326,8 @@ func defaults(out reflect.Value) {
 	}
 }
 
-// check asks a decoded value for its problems.
+// check asks a decoded value for its problems. When parts of it did not decode,
+// only what it says about others counts.
 func (d *decoder) check(f *file, n *yaml.Node, out reflect.Value) {
 	var c Checker
 	switch {
@@ -325,27 +341,32 @@ func (d *decoder) check(f *file, n *yaml.Node, out reflect.Value) {
 		return
 	}
 	for _, p := range c.Check() {
-		d.doc.add(Mistake{Place: f.at(find(n, p.Path)), What: p.What, Hint: p.Hint})
+		at, there := find(n, p.Path)
+		if d.strange[n] && (!there || p.Path == "" || d.doc.mistaken(f.at(at))) {
+			continue
+		}
+		d.doc.add(Mistake{Place: f.at(at), What: p.What, Hint: p.Hint})
 	}
 }
 
-// find is the node that a problem's path leads to, or the deepest on the way.
-func find(n *yaml.Node, path string) *yaml.Node {
+// find is the node that a problem's path leads to; if it is not there, the deepest
+// on the way.
+func find(n *yaml.Node, path string) (at *yaml.Node, there bool) {
 	for range deepest {
 		if n.Kind == yaml.AliasNode {
 			n = n.Alias
 			continue
 		}
 		if path == "" {
-			return n
+			return n, true
 		}
 		next, rest := step(n, path)
 		if next == nil {
-			return n
+			return n, false
 		}
 		n, path = next, rest
 	}
-	return n
+	return n, false
 }
 
 // step goes one key down. Keys may have dots in them: the longest that fits wins.

@@ -145,10 +145,9 @@ func (d *Document) Unknown(p Place, what, name string, known []string) {
 }
 
 // At is the place of the value that the given keys lead to ("routes", "main",
-// "to", "0"), or of the deepest that the files have; the zero Place if none.
+// "to", "0"), or of the deepest that the files have, or the first file as a whole.
 func (d *Document) At(keys ...string) Place {
-	path := ""
-	var found Place
+	path, found := "", d.top()
 	for _, k := range keys {
 		path += k + sep
 		if s, ok := d.places[path]; ok {
@@ -156,6 +155,14 @@ func (d *Document) At(keys ...string) Place {
 		}
 	}
 	return found
+}
+
+// top is the first file as a whole.
+func (d *Document) top() Place {
+	if len(d.files) == 0 {
+		return Place{}
+	}
+	return Place{file: d.files[0]}
 }
 
 // Has reports whether the files have a value there.
@@ -175,6 +182,11 @@ func (d *Document) add(m Mistake) {
 		}
 	}
 	d.mistakes = append(d.mistakes, m)
+}
+
+// mistaken reports whether there is a mistake at a place already.
+func (d *Document) mistaken(p Place) bool {
+	return slices.ContainsFunc(d.mistakes, func(m Mistake) bool { return m.Place == p && !m.Warning })
 }
 
 // Mistakes are all mistakes and warnings in the order of files and lines.

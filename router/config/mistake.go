@@ -20,11 +20,7 @@ type Mistake struct {
 func (m Mistake) String() string {
 	var b strings.Builder
 	if m.Place.file != nil {
-		if m.Place.Line > 0 {
-			fmt.Fprintf(&b, "%s:%d:%d: ", m.Place.file.name, m.Place.Line, m.Place.Column)
-		} else {
-			fmt.Fprintf(&b, "%s: ", m.Place.file.name)
-		}
+		b.WriteString(m.Place.String() + ": ")
 	}
 	if m.Warning {
 		b.WriteString("warning: ")
@@ -32,7 +28,7 @@ func (m Mistake) String() string {
 	b.WriteString(redact(m.What))
 	m.Place.quote(&b)
 	if m.Other.file != nil {
-		fmt.Fprintf(&b, "\n  the other one is %s:%d:%d", m.Other.file.name, m.Other.Line, m.Other.Column)
+		b.WriteString("\n  the other one is " + m.Other.String())
 		m.Other.quote(&b)
 	}
 	if m.Hint != "" {
@@ -59,7 +55,7 @@ func (p Place) quote(b *strings.Builder) {
 		_, size := utf8.DecodeRuneInString(line[i:])
 		i += max(size, 1)
 	}
-	line, before = hideIn(line, before, p.file.secretBlock(p.Line))
+	line, before = hideIn(line, before, p.file.secretBlock(p.Line), p.file.secrets)
 	if before > widest*2/3 { // keep the place in sight
 		cut := before - widest/3
 		for cut > 0 && !utf8.RuneStart(line[cut]) {

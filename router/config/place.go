@@ -3,15 +3,15 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 
 	"gopkg.in/yaml.v3"
 )
 
-// A Place is a position in a file. The zero Place is nowhere: what has no
-// place comes from weir's own defaults.
+// A Place is a position in a file. The zero Place is nowhere.
 type Place struct {
 	file   *file
-	Line   int // from 1
+	Line   int // from 1; 0 is the file as a whole
 	Column int // from 1, in characters
 }
 
@@ -34,18 +34,29 @@ func (p Place) Resolve(path string) string {
 
 // A file is one YAML file.
 type file struct {
-	name   string
-	lines  []string
-	root   *yaml.Node // its top-level mapping; nil when it is empty or broken
-	broken bool       // could not be read
+	name    string
+	lines   []string
+	root    *yaml.Node       // its top-level mapping; nil when it is empty or broken
+	broken  bool             // could not be read
+	secrets []*regexp.Regexp // texts that must not be shown, beside those that redact knows
 }
 
 func (f *file) at(n *yaml.Node) Place { return Place{f, n.Line, n.Column} }
 
-// String is file:line:column; "" for the zero Place.
+// String is file:line:column, or as much of that as there is.
 func (p Place) String() string {
-	if p.file == nil {
+	switch {
+	case p.file == nil:
 		return ""
+	case p.Line == 0:
+		return p.file.name
 	}
 	return fmt.Sprintf("%s:%d:%d", p.file.name, p.Line, p.Column)
+}
+
+// hide keeps a text out of what is shown of the file.
+func (f *file) hide(text string) {
+	if text != "" && !isReference(text) {
+		f.secrets = append(f.secrets, regexp.MustCompile("("+regexp.QuoteMeta(text)+")"))
+	}
 }

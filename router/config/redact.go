@@ -32,7 +32,7 @@ func redact(s string) string {
 
 // hideIn hides the secrets of a line, or all of it, and says where the byte at
 // has moved.
-func hideIn(line string, at int, all bool) (string, int) {
+func hideIn(line string, at int, all bool, more []*regexp.Regexp) (string, int) {
 	if all {
 		indent := len(line) - len(strings.TrimLeft(line, " \t"))
 		if indent == len(line) {
@@ -40,7 +40,8 @@ func hideIn(line string, at int, all bool) (string, int) {
 		}
 		return line[:indent] + hidden, min(at, indent)
 	}
-	return hideAll(inLines, line, at)
+	line, at = hideAll(inLines, line, at)
+	return hideAll(more, line, at)
 }
 
 func hideAll(patterns []*regexp.Regexp, line string, at int) (string, int) {

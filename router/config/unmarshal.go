@@ -67,6 +67,6 @@ func (v *Value) Decode(into any) bool {
 
 // Errorf tells a mistake in it. hint is the way out and may be empty.
 func (v *Value) Errorf(hint, format string, args ...any) {
-	v.bad = true
+	v.bad, v.d.refused[v.node] = true, true
 	v.d.doc.add(Mistake{Place: v.Place(), What: fmt.Sprintf(format, args...), Hint: hint})
 }

@@ -25,7 +25,8 @@
 // time.Duration, Size, Secret, Template, json.RawMessage, Map, slices, structs,
 // pointers to those, and whatever implements Unmarshaler.
 //
-// Decoded values that implement Checker are asked for what is wrong in them.
+// Decoded values that implement Checker are asked for what is wrong in them; an
+// inline struct is asked by the one that it is in.
 package config
 
 import "fmt"
@@ -104,7 +105,8 @@ type Problem struct {
 }
 
 // A Checker looks at a decoded value and tells what is wrong in it. Kinds'
-// configurations implement it; values that did not decode are not checked.
+// configurations implement it. Where a part of the value did not decode it holds
+// its default, and problems of that part, and of the value itself, are not told.
 type Checker interface {
 	Check() []Problem
 }

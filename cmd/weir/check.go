@@ -291,7 +291,7 @@ func (s *settings) warn(doc *config.Document) {
 	}
 	for _, e := range s.Filters {
 		if e.Value.OnError == wasmhost.Pass && (redacts.MatchString(e.Name) || redacts.MatchString(e.Value.Module)) {
-			doc.Warnf(doc.At("filters", e.Name, "on_error"), "on_error: reject", "filter %s: what it fails on goes on unredacted: nobody promises then that it redacts", e.Name)
+			doc.Warnf(doc.At("filters", e.Name, "on_error"), "on_error: reject", "filter %s: what it fails on goes on as it came: no longer holds that everything stored is redacted", e.Name)
 		}
 	}
 	for _, e := range s.Destinations {
@@ -300,7 +300,7 @@ func (s *settings) warn(doc *config.Document) {
 			continue
 		}
 		if c.ExplicitCommits != nil && !*c.ExplicitCommits {
-			doc.Warnf(doc.At("destinations", e.Name, "explicit_commits"), "leave it out", "destination %s: each row is its own transaction: an attempt that is repeated may store rows twice (promise 1), and it is many times slower", e.Name)
+			doc.Warnf(doc.At("destinations", e.Name, "explicit_commits"), "leave it out", "destination %s: each row is its own transaction, many times slower, and an attempt that is repeated stores rows twice: no longer holds that nothing is stored twice", e.Name)
 		}
 		unsafe := pgUnsafe
 		if e.Value.kind.key == "sqlite" {
@@ -308,7 +308,7 @@ func (s *settings) warn(doc *config.Document) {
 		}
 		for i, stmt := range c.SessionStatements {
 			if unsafe.MatchString(stmt) {
-				doc.Warnf(doc.At("destinations", e.Name, "session_statements", fmt.Sprint(i)), "leave it out", "destination %s: commits return before rows are safe: a crash of the database's machine loses acknowledged messages (promise 1)", e.Name)
+				doc.Warnf(doc.At("destinations", e.Name, "session_statements", fmt.Sprint(i)), "leave it out", "destination %s: commits return before rows are safe: no longer holds that nothing acknowledged is lost, when the database's machine crashes", e.Name)
 			}
 		}
 	}
@@ -338,12 +338,12 @@ func (s *settings) warnRoute(doc *config.Document, name string, r route, datagra
 	}
 	if local != "" {
 		doc.Warnf(doc.At("routes", name, "to"), "buffer: {when_full: drop_oldest} on "+remote+", or a route of its own for it",
-			"route %s: while %s cannot be reached, nothing reaches %s either: its share of memory is full and when_full is block", name, remote, local)
+			"route %s: while %s cannot be reached, nothing reaches %s either: no longer holds that destinations do not wait for each other", name, remote, local)
 	}
 	for _, from := range r.From {
 		if l := datagrams[from]; l != "" {
 			doc.Warnf(doc.At("routes", name, "from"), "a stream (tcp://, unix://) for what must not be lost",
-				"route %s: while %s cannot be reached and memory is full, datagrams of %s are lost in the kernel, uncounted where it does not count (promise 2)", name, remote, l)
+				"route %s: while %s cannot be reached and memory is full, datagrams of %s are lost: no longer holds that senders wait and nothing is lost", name, remote, l)
 		}
 	}
 }

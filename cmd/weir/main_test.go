@@ -1,0 +1,65 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"weir": main}) }
+
+var update = flag.Bool("update", false, "write what the scripts' cmp lines got into testdata")
+
+// TestScripts runs the program as its user sees it: testdata/*.txtar. Commands
+// of our own: await FILE (until it is there), sql DATABASE QUERY WANT (the first
+// column of the first row).
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata",
+		UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("GOMAXPROCS", "2") // lanes, and with them the memory sum
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"await": func(ts *testscript.TestScript, _ bool, args []string) {
+				for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+					if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+						return
+					}
+					if time.Since(began) > time.Minute {
+						ts.Fatalf("%s did not appear", args[0])
+					}
+				}
+			},
+			"sql": func(ts *testscript.TestScript, neg bool, args []string) {
+				got, err := firstValue(ts.MkAbs(args[0]), args[1])
+				ts.Check(err)
+				if (got == args[2]) == neg {
+					ts.Fatalf("%s: got %s, want %s", args[1], got, args[2])
+				}
+			},
+		},
+	})
+}
+
+func firstValue(path, query string) (value string, err error) {
+	conn, err := sqlite.OpenConn(filepath.ToSlash(path), sqlite.OpenReadWrite)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	err = sqlitex.ExecuteTransient(conn, query, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		if value == "" {
+			value = stmt.ColumnText(0)
+		}
+		return nil
+	}})
+	return value, err
+}

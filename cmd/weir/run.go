@@ -15,7 +15,6 @@ import (
 	_ "time/tzdata" // zones where the machine has none
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
 	"github.com/weirlog/weir/router"
@@ -106,7 +105,7 @@ type plant struct {
 func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, log *slog.Logger) (err error) {
 	p.log = log
 	p.registry = prometheus.NewRegistry()
-	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.registry.MustRegister(admin.Process(version, commit())...)
 	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make state_dir: %w", err)
 	}

@@ -17,16 +17,24 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version of weir and of what it was built with",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			commit := ""
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-						commit = " (" + s.Value[:12] + ")"
-					}
-				}
+			from := ""
+			if c := commit(); c != "" {
+				from = " (" + c + ")"
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "weir %s%s %s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(c.OutOrStdout(), "weir %s%s %s %s/%s\n", version, from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
+}
+
+// commit is what weir was built from, "" when that is not known.
+func commit() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				return s.Value[:12]
+			}
+		}
+	}
+	return ""
 }

@@ -36,9 +36,11 @@ type Guest struct {
 	slow    bool          // instances take long to make: a spare is kept, and at most ten a second are made
 	nursery nursery
 
-	mu    sync.Mutex
-	lanes []*lane
-	one   bool // all lanes share lanes[0]
+	one bool // all lanes share lanes[0]
+
+	mu     sync.Mutex
+	lanes  []*lane
+	closed bool
 }
 
 // Name is the filter's name in the configuration.
@@ -59,16 +61,20 @@ func (g *Guest) Filter(number int) router.Filter {
 		g.lanes = append(g.lanes, &lane{guest: g})
 	}
 	if g.one {
-		return &turns{lane: g.lanes[0], mu: &g.lanes[0].turn}
+		return (*turns)(g.lanes[0])
 	}
 	return g.lanes[number]
 }
 
 // Close ends the instances, each after its weir_close. No lane may be at work, or be used afterwards.
 func (g *Guest) Close(ctx context.Context) error {
-	g.nursery.close()
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	g.closed = true
+	g.nursery.close()
 	for _, l := range g.lanes {
 		if l.in != nil {
 			l.in.close()
@@ -82,16 +88,13 @@ func (g *Guest) Close(ctx context.Context) error {
 	return g.compiled.Close(ctx)
 }
 
-// turns is the lane that all lanes share.
-type turns struct {
-	lane *lane
-	mu   *sync.Mutex
-}
+// turns is a lane that all lanes share.
+type turns lane
 
 func (t *turns) Apply(ctx context.Context, b *router.Batch) *router.Held {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lane.Apply(ctx, b)
+	t.turn.Lock()
+	defer t.turn.Unlock()
+	return (*lane)(t).Apply(ctx, b)
 }
 
 // nursery makes instances. Those that are quickly made are made when they are needed; of the others it keeps one in

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,10 +25,33 @@ func wat(t testing.TB, text string) string {
 	return wasmOf(t, in)
 }
 
+// built are the guests that wasmOf has built, by source; they lie in the folder of TestMain.
+var built struct {
+	mu   sync.Mutex
+	dir  string
+	path map[string]string
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "guests")
+	if err != nil {
+		panic(err)
+	}
+	built.dir, built.path = dir, map[string]string{}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 // wasmOf builds a guest from its source with the tool for it: .wat, .c, or a folder with a Go program.
 func wasmOf(t testing.TB, source string) string {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "guest.wasm")
+	built.mu.Lock()
+	defer built.mu.Unlock()
+	if path, ok := built.path[source]; ok {
+		return path
+	}
+	out := filepath.Join(built.dir, strconv.Itoa(len(built.path))+".wasm")
 	var cmd *exec.Cmd
 	switch filepath.Ext(source) {
 	case ".wat":
@@ -36,7 +60,7 @@ func wasmOf(t testing.TB, source string) string {
 		cmd = exec.Command("clang-14", "--target=wasm32-wasi", "-mexec-model=reactor", "-O2", "-s", "-Wall", "-Werror",
 			"-Wl,-z,stack-size=65536,--stack-first", "-I../filters/sdk/c", "-o", out, source)
 	default:
-		cmd = exec.Command("go", "build", "-buildmode=c-shared", "-o", out, "./"+source)
+		cmd = exec.Command("go", "build", "-buildmode=c-shared", "-o", out, "./"+filepath.ToSlash(source))
 		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	}
 	if _, err := exec.LookPath(cmd.Args[0]); err != nil {
@@ -45,6 +69,7 @@ func wasmOf(t testing.TB, source string) string {
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", source, err, msg)
 	}
+	built.path[source] = out
 	return out
 }
 

@@ -37,6 +37,7 @@ type Host struct {
 	log       *slog.Logger
 	runtime   wazero.Runtime
 	cache     wazero.CompilationCache
+	cacheDir  string
 	wasi      map[string]api.FunctionDefinition // what guests may import from WASI, by name
 	patience  int                               // times are multiplied by it: 1 compiled, 20 interpreted
 	mostValue int                               // bytes of one value
@@ -65,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open compile cache: %w", err)
 		}
-		h.cache = cache
+		h.cache, h.cacheDir = cache, o.CacheDir
 		config = config.WithCompilationCache(cache)
 	}
 	// DWARF sections do not survive the meter, and the memory's limit is in each module.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 )
 
 // budget is the one valve: all memory of messages in flight, in pools. Pool 0
@@ -200,35 +199,6 @@ func (b *Batch) shrink() {
 	h.budget.give(h.claims, h.size-h.used)
 	h.size = h.used
 }
-
-// A Quota is a number of bytes that many share; nobody waits for it. It is safe
-// for concurrent use.
-type Quota struct {
-	limit int64
-	used  atomic.Int64
-}
-
-// NewQuota returns a quota of limit bytes.
-func NewQuota(limit int64) *Quota { return &Quota{limit: limit} }
-
-// Take takes n bytes, or reports that there are not so many.
-func (q *Quota) Take(n int) bool {
-	if q.used.Add(int64(n)) <= q.limit {
-		return true
-	}
-	q.used.Add(int64(-n))
-	return false
-}
-
-// Give returns n bytes.
-func (q *Quota) Give(n int) {
-	if q.used.Add(int64(-n)) < 0 {
-		panic("BUG: more of a quota given back than was taken")
-	}
-}
-
-// Used is how many bytes are taken.
-func (q *Quota) Used() int64 { return q.used.Load() }
 
 // usage returns a copy of the pools.
 func (g *budget) usage() []pool {

@@ -37,7 +37,7 @@ type Inlet interface {
 	Limits() Limits
 
 	// Tails is the part of the memory that is set aside for unfinished messages.
-	Tails() *Quota
+	Tails() *Tails
 
 	// Missed counts messages that were never accepted (ledger: in no equation),
 	// by reason: "held", "kernel", "framing", "partial", "connections".

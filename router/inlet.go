@@ -22,7 +22,7 @@ type inlet struct {
 var batches = sync.Pool{New: func() any { return new(Batch) }}
 
 func (in *inlet) Limits() Limits { return in.limits }
-func (in *inlet) Tails() *Quota  { return in.router.tails }
+func (in *inlet) Tails() *Tails  { return in.router.tails }
 
 func (in *inlet) Take(ctx context.Context, bytes, messages int) (*Batch, error) {
 	messages = min(max(messages, 1), in.limits.Messages)

@@ -44,7 +44,7 @@ type Router struct {
 	letters DeadLetters
 	timeout time.Duration // of the drain
 	budget  *budget
-	tails   *Quota
+	tails   *Tails
 	inlets  []*inlet
 	routes  []*route
 	writers []*writer
@@ -88,7 +88,7 @@ func New(c Config) (*Router, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Router{log: c.Log, letters: c.DeadLetters, timeout: c.Drain,
-		tails: NewQuota(c.Memory / 4), lanes: make(chan int, c.Lanes), retry: make(chan time.Duration, 1), metrics: newMetrics()}
+		tails: NewTails(c.Memory / 4), lanes: make(chan int, c.Lanes), retry: make(chan time.Duration, 1), metrics: newMetrics()}
 	r.drain, r.giveUp = context.WithCancel(context.Background())
 	for i := range c.Lanes {
 		r.lanes <- i

@@ -32,7 +32,6 @@ type Source struct {
 	streams []*streamListener
 	packets []*packetListener
 	kits    *kits
-	tails   tails
 	self    []byte       // this host's name, for senders on unix sockets
 	open    atomic.Int64 // connections
 	refused rare         // log of connections over the limit
@@ -187,7 +186,6 @@ func (s *Source) Addrs() (all []string) {
 // Run reads until ctx ends, then for up to a second what the kernel still holds.
 // It closes the sockets. It is called once.
 func (s *Source) Run(ctx context.Context, in router.Inlet) error {
-	s.tails.set(in.Tails())
 	note := context.AfterFunc(ctx, func() { s.stopped.CompareAndSwap(0, time.Now().UnixNano()) })
 	defer note()
 	ctx, cancel := context.WithCancel(ctx)

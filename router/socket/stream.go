@@ -47,7 +47,7 @@ type stream struct {
 	conn   net.Conn
 	sender sender
 	framer Framer
-	tail   tail
+	tail   *router.Tail
 	wait   *waiter
 	limit  deadlines
 	began  bool // a frame was unfinished at the end of the last read
@@ -61,10 +61,9 @@ func (c *stream) serve(ctx context.Context) {
 	c.limit.conn = c.conn
 	stop := context.AfterFunc(ctx, c.limit.wake)
 	defer stop()
-	c.tail.close = func() { cancel(errEvicted) }
-	c.tails.add(&c.tail)
-	defer c.tail.remove()
-	c.framer.Grow = c.tail.grow
+	c.tail = c.in.Tails().Open(func() { cancel(errEvicted) })
+	defer c.tail.Close()
+	c.framer.Grow = c.tail.Resize
 
 	var end ending
 	for end == goesOn {
@@ -86,7 +85,7 @@ func (c *stream) serve(ctx context.Context) {
 		c.finish(ctx)
 		return
 	}
-	evicted := c.tail.isClosed()
+	evicted := c.tail.Evicted()
 	if _, lost := c.framer.End(false); lost || evicted {
 		c.in.Missed("partial", 1)
 	}
@@ -178,7 +177,7 @@ func (c *stream) read(ctx context.Context) ending {
 	c.kits.giveBack(k)
 	c.in.Deliver(b)
 	if unfinished := c.framer.Unfinished() > 0; unfinished || c.began {
-		c.tail.unfinished(unfinished)
+		c.tail.Unfinished(unfinished)
 		c.began = unfinished
 	}
 	if c.framer.Bad() {

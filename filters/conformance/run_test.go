@@ -18,6 +18,20 @@ import (
 	"github.com/weirlog/weir/wasmhost"
 )
 
+// compiled is where all tests keep compiled modules: under the race detector a Go guest takes half a minute to compile.
+var compiled string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "weir-conformance")
+	if err != nil {
+		panic(err)
+	}
+	compiled = filepath.Join(dir, "compiled")
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 // A runner is a host whose log is looked at.
 type runner struct {
 	host   *wasmhost.Host
@@ -28,7 +42,7 @@ type runner struct {
 func newRunner(t *testing.T) *runner {
 	t.Helper()
 	log := &guestLog{}
-	h, err := wasmhost.Open(t.Context(), wasmhost.Options{CacheDir: filepath.Join(t.TempDir(), "compiled"), Log: slog.New(log)})
+	h, err := wasmhost.Open(t.Context(), wasmhost.Options{CacheDir: compiled, Log: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,8 @@
 // instance a core unless the configuration says instances: one, and replaces an instance that panicked, so variables
 // are caches and no truth.
 //
-// A module is about 1.8 MB and needs 8 MiB of memory; encoding/json, fmt or regexp add 0.3 to 1.5 MB each. That costs
-// compile time at the first start (0.4 s) and memory, nothing per message.
+// A module is about 1.8 MB and needs 8 MiB of memory; encoding/json adds 1.5 MB. That costs compile time at the first
+// start and memory, nothing per message.
 //
 // The contract behind this package is filters/ABI.md.
 package weir

@@ -112,7 +112,8 @@ SELECT DISTINCT ON (t.attnum) t.attname, t.typ, t.mod, t.attnotnull, t.atthasdef
 	if len(bad) > 0 {
 		return router.NeedsOperator(errors.Join(bad...))
 	}
-	d.catalogue, d.proven = next, false
+	d.proven = d.proven && d.print == next.print
+	d.catalogue = next
 	d.choose()
 	return nil
 }

@@ -15,6 +15,28 @@ func (d *postgres) write(ctx context.Context, msgs []*router.Message, reject fun
 	if err := d.connect(ctx); err != nil {
 		return err
 	}
+	err := d.store(ctx, msgs, reject)
+	d.idle = err == nil && d.conn != nil
+	return err
+}
+
+// first runs the first statement of a Write. Where the server ended the
+// connection while nothing was to be written, it does so on a new one: nobody
+// needs to hear of a server that was restarted meanwhile.
+func (d *postgres) first(ctx context.Context, sql func() string) (*pgconn.Result, error) {
+	result, err := d.exec(ctx, sql())
+	if err == nil || !d.idle || !d.conn.IsClosed() || ctx.Err() != nil {
+		return result, err
+	}
+	d.idle = false
+	d.drop()
+	if err := d.connect(ctx); err != nil {
+		return nil, err
+	}
+	return d.exec(ctx, sql())
+}
+
+func (d *postgres) store(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	if d.cfg.autocommit() {
 		return d.writeEach(ctx, msgs, reject)
 	}
@@ -88,19 +110,9 @@ func (d *postgres) begin(ctx context.Context, msgs []*router.Message) (*failure,
 		if d.conn == nil {
 			return &failure{class: temp, err: errors.New("begin: the connection was lost")}, nil
 		}
-		var b strings.Builder
-		b.WriteString("BEGIN; ")
-		if d.deferred {
-			// What the server would find at COMMIT it finds at the end of a statement.
-			b.WriteString("SET CONSTRAINTS ALL IMMEDIATE; ")
-		}
-		if d.lockable {
-			fmt.Fprintf(&b, "LOCK TABLE ONLY %s IN ROW EXCLUSIVE MODE; ", d.table.sql())
-		}
-		b.WriteString(d.printSQL())
-		result, err := d.exec(ctx, b.String())
+		result, err := d.first(ctx, d.beginSQL)
 		if err != nil {
-			return d.beginFailure(err), nil
+			return d.beginFailure(err)
 		}
 		if len(result.Rows) == 1 && string(result.Rows[0][0]) == d.print {
 			d.encode(msgs)
@@ -117,7 +129,26 @@ func (d *postgres) begin(ctx context.Context, msgs []*router.Message) (*failure,
 	return &failure{class: temp, err: fmt.Errorf("begin: the definition of table %s keeps changing", d.table)}, nil
 }
 
-func (d *postgres) beginFailure(err error) *failure {
+func (d *postgres) beginSQL() string {
+	var b strings.Builder
+	b.WriteString("BEGIN; ")
+	if d.deferred {
+		// What the server would find at COMMIT it finds at the end of a statement.
+		b.WriteString("SET CONSTRAINTS ALL IMMEDIATE; ")
+	}
+	if d.lockable {
+		fmt.Fprintf(&b, "LOCK TABLE ONLY %s IN ROW EXCLUSIVE MODE; ", d.table.sql())
+	}
+	b.WriteString(d.printSQL())
+	return b.String()
+}
+
+// beginFailure sorts what first answered: an error of connect is finished, the
+// server's own is not.
+func (d *postgres) beginFailure(err error) (*failure, error) {
+	if d.conn == nil {
+		return nil, err
+	}
 	f := pgFailure("begin", err)
 	switch f.class {
 	case temp, slow, down, standstill:
@@ -127,7 +158,7 @@ func (d *postgres) beginFailure(err error) *failure {
 	if f.code == "42P01" { // the table has gone: the next connection makes it again
 		f.class = down
 	}
-	return f
+	return f, nil
 }
 
 // rollback ends the transaction, if there is one. Where that fails the
@@ -226,6 +257,7 @@ func (d *postgres) put(ctx context.Context, from, to int) *failure {
 	}
 	if f.class == row || f.class == suspect {
 		f.refusal = refusal{code: f.code, column: d.columnIn(server), reason: withoutValues(server)}
+		f.refusal.sure = f.code == "23505" // there is a row of that key, so the table takes rows
 	}
 	return f
 }
@@ -312,9 +344,13 @@ func (d *postgres) names() string {
 func (d *postgres) writeEach(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	d.auto.begin(msgs)
 	start, known := d.auto.next, len(d.auto.bad)
-	result, err := d.exec(ctx, d.printSQL())
+	result, err := d.first(ctx, d.printSQL)
 	if err != nil {
-		return d.judge(ctx, d.beginFailure(err), 1)
+		f, err := d.beginFailure(err)
+		if f != nil {
+			err = d.judge(ctx, f, 1)
+		}
+		return err
 	}
 	if string(result.Rows[0][0]) != d.print {
 		if err := d.readCatalogue(ctx); err != nil {

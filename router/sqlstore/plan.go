@@ -24,7 +24,8 @@ type column struct {
 type filler uint8
 
 const (
-	fillRef filler = iota
+	fillKey filler = iota // one of the message's own values
+	fillRef
 	fillConstant
 	fillTemplate
 )
@@ -43,7 +44,9 @@ func plan(columns config.Map[Column]) ([]column, error) {
 			c.fill = fillTemplate
 			c.template, err = router.ParseTemplate(string(v.Template))
 		default:
-			c.ref, err = router.ParseRef(v.From)
+			if c.ref, err = router.ParseRef(v.From); c.ref.Kind != router.RefKey {
+				c.fill = fillRef
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -76,15 +79,25 @@ func (c *Constant) cell() cell {
 func (c *column) cell(m *router.Message, s *scratch) cell {
 	var v cell
 	switch c.fill {
+	case fillKey:
+		v = keyCell(c.ref.Key, m, s)
+	case fillRef:
+		v = refCell(&c.ref, m, s)
 	case fillConstant:
 		return c.constant
 	case fillTemplate:
 		from := len(s.buf)
 		s.buf = c.template.Append(s.buf, m)
 		v = cell{kind: cellText, data: s.buf[from:]}
-	default:
-		v = refCell(&c.ref, m, s)
 	}
+	if c.nullIf == nil && v.kind != cellNull {
+		return v
+	}
+	return c.replaced(v, s)
+}
+
+// replaced applies null_if and default.
+func (c *column) replaced(v cell, s *scratch) cell {
 	if c.nullIf != nil && v.kind != cellNull && string(v.text(s)) == string(c.nullIf) {
 		v = cell{}
 	}
@@ -94,24 +107,27 @@ func (c *column) cell(m *router.Message, s *scratch) cell {
 	return v
 }
 
+// refCell is the value of what is none of the message's own keys.
 func refCell(r *router.Ref, m *router.Message, s *scratch) cell {
 	switch r.Kind {
-	case router.RefKey:
-		return keyCell(r.Key, m, s)
 	case router.RefField:
 		for i := range m.Fields {
 			if string(m.Fields[i].Name) == r.Name {
 				return cellOf(m.Fields[i].Value)
 			}
 		}
+		return cell{}
 	case router.RefParam:
 		if p := r.Param(m); p != nil {
 			return cell{kind: cellText, data: p.Value}
 		}
-	default:
-		return jsonCell(r, m, s)
+		return cell{}
+	case router.RefFields:
+		if len(m.Fields) == 0 {
+			return cell{}
+		}
 	}
-	return cell{}
+	return jsonCell(r, m, s)
 }
 
 func keyCell(k router.Key, m *router.Message, s *scratch) cell {
@@ -146,6 +162,9 @@ func keyCell(k router.Key, m *router.Message, s *scratch) cell {
 	case router.KeyListener:
 		return originCell(m.Origin.Listener)
 	case router.KeyStructuredData:
+		if len(m.Structured) == 0 {
+			return cell{}
+		}
 		return jsonCell(&structuredData, m, s)
 	}
 	from := len(s.buf)
@@ -218,5 +237,5 @@ func (c *column) natural() cellKind {
 
 // raw reports whether the column is filled with the message as it came.
 func (c *column) raw() bool {
-	return c.fill == fillRef && c.ref.Kind == router.RefKey && c.ref.Key == router.KeyRaw
+	return c.fill == fillKey && c.ref.Key == router.KeyRaw
 }

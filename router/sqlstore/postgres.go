@@ -21,6 +21,7 @@ type postgres struct {
 	form   form
 	forced form         // no faster one works on this connection
 	ready  map[int]bool // INSERT of so many rows is prepared on conn
+	idle   bool         // conn was good at the end of the last Write
 
 	rows
 	bad    []refused

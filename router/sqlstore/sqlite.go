@@ -214,7 +214,8 @@ func (d *lite) readCatalogue() error {
 	if err != nil {
 		return liteFailure("read the schema's version", err).told()
 	}
-	d.types, d.sure, d.single, d.version, d.proven = types, sure, single, version, false
+	d.proven = d.proven && d.version == version
+	d.types, d.sure, d.single, d.version = types, sure, single, version
 	return nil
 }
 

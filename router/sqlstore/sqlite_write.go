@@ -184,7 +184,12 @@ func (d *lite) insertOne(msgs []*router.Message, i int, stored *int) *failure {
 func (d *lite) refuse(i int, f *failure) {
 	d.metrics.refused.Inc()
 	words := strings.TrimSuffix(strings.TrimPrefix(f.Error(), "insert: "), " ("+f.code+")")
-	d.bad = append(d.bad, refused{i, refusal{code: f.code, column: columnIn(words), reason: words}})
+	r := refusal{code: f.code, column: columnIn(words), reason: words}
+	switch f.code {
+	case "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_ROWID":
+		r.sure = true // there is a row of that key, so the table takes rows
+	}
+	d.bad = append(d.bad, refused{i, r})
 }
 
 // bind gives the values of m to row slot of stmt.

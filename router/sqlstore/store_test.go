@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
+	"github.com/weirlog/weir/router/routertest"
 )
 
 var origin = &router.Origin{Source: "edge", Listener: "udp://127.0.0.1:5514", Peer: "192.0.2.7"}
@@ -104,3 +107,90 @@ func counted(t testing.TB, c prometheus.Counter) float64 {
 	}
 	return m.GetCounter().GetValue()
 }
+
+func plainSecret(s string) config.Secret { return config.PlainSecret(s) }
+
+func TestConfigurationForms(t *testing.T) {
+	var c Config
+	doc := config.Parse(&c, config.Options{}, "weir.yaml", []byte(`
+sqlite: logs.db
+indexes: []
+columns:
+  ts:      { from: timestamp, type: timestamptz }
+  host:    hostname
+  site:    { value: plant-7 }
+  rack:    { value: 7 }
+  user_id: { from: fields.user_id, type: bigint, null_if: "", default: 0 }
+  item:    sd.cart@32473.items
+  line:    { template: "${hostname}: ${message}" }
+`))
+	if err := doc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	empty := ""
+	want := Config{SQLite: "logs.db", Indexes: []string{}, Columns: columns(
+		"ts", Column{From: "timestamp", Type: "timestamptz"}, "host", "hostname", "site", Column{Value: &Constant{Text: "plant-7"}},
+		"rack", Column{Value: &Constant{Text: "7", Typed: true}}, "user_id", Column{From: "fields.user_id", Type: "bigint", NullIf: &empty, Default: &Constant{Text: "0", Typed: true}},
+		"item", "sd.cart@32473.items", "line", Column{Template: "${hostname}: ${message}"})}
+	for i := range c.Columns {
+		c.Columns[i].Place = config.Place{}
+	}
+	if d := cmp.Diff(want, c, cmp.Comparer(func(a, b config.Secret) bool { return a.String() == b.String() }), cmp.Comparer(func(a, b config.Place) bool { return true })); d != "" {
+		t.Error(d)
+	}
+	d := openLite(t, c)
+	d.mustWrite(message("hello"), with(message("x"), "user_id", text("")), with(message("y"), "user_id", text("12")))
+	d.want("SELECT * FROM logs", "2026-01-02T03:04:04.678901Z|web1|plant-7|7|0|3|web1: hello", "2026-01-02T03:04:04.678901Z|web1|plant-7|7|0|3|web1: x",
+		"2026-01-02T03:04:04.678901Z|web1|plant-7|7|12|3|web1: y")
+	d.want("SELECT name FROM sqlite_schema WHERE type = 'index'")
+}
+
+func TestMistakesInTheConfigurationAreTold(t *testing.T) {
+	check := func(c Config, want string) {
+		t.Helper()
+		for _, p := range c.Check() {
+			if strings.Contains(p.Path+": "+p.What+" ("+p.Hint+")", want) {
+				return
+			}
+		}
+		t.Errorf("no problem with %q in %v", want, c.Check())
+	}
+	check(Config{}, "neither sqlite nor postgres")
+	check(Config{SQLite: "a", Postgres: plainSecret("postgres://x")}, "both sqlite and postgres")
+	check(Config{SQLite: "a", Password: plainSecret("x")}, "password: ")
+	check(Config{Postgres: plainSecret("postgres://h:notaport/d")}, "postgres: connection string: ")
+	check(Config{SQLite: "a", Table: "a.b.c"}, "table: ")
+	check(Config{SQLite: "a", Table: "logs_${app_name}"}, "a table name is fixed")
+	check(Config{SQLite: "a", Columns: columns("h", "host")}, "columns.h.from: \"host\" is none of the message's keys: hostname?")
+	check(Config{SQLite: "a", Columns: columns("h", "user_id")}, "fields.user_id")
+	check(Config{SQLite: "a", Columns: columns("h", Column{})}, "columns.h: a column is filled by exactly one of")
+	check(Config{SQLite: "a", Columns: columns("h", Column{Template: "${x"})}, "columns.h.template: the ${ at character 1 is not closed")
+	check(Config{SQLite: "a", Columns: columns("h", Column{From: "message", Type: "text); DROP TABLE x"})}, "columns.h.type: ")
+	check(Config{SQLite: "a", AddColumns: columns("Message", "message")}, "there is a column Message already")
+	check(Config{SQLite: "a", Indexes: []string{"nope"}}, "indexes.0: no column nope")
+	check(Config{SQLite: "a", SessionStatements: []string{" "}}, "session_statements.0: an empty statement")
+	no := false
+	if p := (&Config{SQLite: "a", ExplicitCommits: &no}).Check(); len(p) > 0 {
+		t.Error(p)
+	}
+}
+
+func TestStoreKeepsTheContract(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		routertest.Destination(t, func(t *testing.T) (router.Destination, func() []string) {
+			d := openLite(t, Config{})
+			return unclosed{d.Store}, func() []string { return d.query("SELECT message FROM logs") }
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		routertest.Destination(t, func(t *testing.T) (router.Destination, func() []string) {
+			d := openPG(t, Config{})
+			return unclosed{d.Store}, func() []string { return d.query("SELECT message FROM logs") }
+		})
+	})
+}
+
+// unclosed leaves Close to the rig, which closes as well.
+type unclosed struct{ *Store }
+
+func (unclosed) Close() error { return nil }

@@ -88,28 +88,43 @@ func (mem *memory) release() {
 
 var memories = sync.Pool{New: func() any { return new(memory) }}
 
-// A slab hands out slices of T that live as long as the batch.
+// A slab hands out slices of T that live as long as the batch. Its chunks double
+// in size, so that a batch of one message is charged for a few; the next batch
+// uses them again, the small ones first.
 type slab[T any] struct {
 	free  []T   // of the newest chunk, what is not handed out
-	kept  [][]T // chunks that are handed out
-	spare []T   // an empty chunk from the batch before
+	kept  [][]T // chunks that are handed out, in order
+	spare [][]T // empty chunks from the batch before, in reverse order
 }
+
+const (
+	firstChunk = 16
+	mostChunk  = 1024
+	mostSpare  = 12 // chunks
+)
 
 // take returns an empty slice with room for n, or nil when the batch may not grow.
 func (s *slab[T]) take(b *Batch, n int) []T {
 	if len(s.free) < n {
 		var zero T
-		size := max(n, 16)
-		if len(s.kept) > 0 {
-			size = max(n, 128)
+		size := firstChunk
+		if last := len(s.kept) - 1; last >= 0 {
+			size = min(2*len(s.kept[last]), mostChunk)
 		}
-		if len(s.spare) >= n {
-			size = len(s.spare)
+		size = max(size, n)
+		last := len(s.spare) - 1
+		again := last >= 0 && len(s.spare[last]) >= n
+		if again {
+			size = len(s.spare[last])
 		}
 		if !b.charge(size * int(unsafe.Sizeof(zero))) {
 			return nil
 		}
-		if s.free, s.spare = s.spare, nil; len(s.free) < n {
+		if again {
+			s.free = s.spare[last]
+			s.spare[last] = nil
+			s.spare = s.spare[:last]
+		} else {
 			s.free = make([]T, size)
 		}
 		s.kept = append(s.kept, s.free)
@@ -119,14 +134,14 @@ func (s *slab[T]) take(b *Batch, n int) []T {
 	return out
 }
 
-// reset keeps the largest chunk for the next batch.
+// reset keeps the chunks for the next batch.
 func (s *slab[T]) reset() {
-	for _, c := range s.kept {
-		if len(c) > len(s.spare) && len(c) <= 1024 {
-			s.spare = c
+	for i := len(s.kept) - 1; i >= 0; i-- {
+		if c := s.kept[i]; len(c) <= mostChunk && len(s.spare) < mostSpare {
+			clear(c)
+			s.spare = append(s.spare, c)
 		}
 	}
-	clear(s.spare)
 	clear(s.kept)
 	s.kept, s.free = s.kept[:0], nil
 }

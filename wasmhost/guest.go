@@ -32,7 +32,7 @@ type Guest struct {
 	breaker breaker
 	faults  faultLog
 	lines   lineQuota
-	near    atomic.Uint64 // nearly-own keys that were told already, a bit each
+	near    atomic.Uint64 // the message's own keys whose near names were told, a bit each
 	slow    bool          // instances take long to make: a spare is kept, and at most ten a second are made
 	nursery nursery
 

@@ -146,7 +146,7 @@ func (in *instance) ownFields() bool {
 	if in.own.fields && len(m.Fields) < cap(m.Fields) {
 		return true
 	}
-	fields := in.batch.NewFields(len(m.Fields) + max(4, len(m.Fields)/2))
+	fields := in.batch.NewFields(len(m.Fields) + max(2, len(m.Fields)/2))
 	if fields == nil {
 		return false
 	}

@@ -50,13 +50,18 @@ func (s *Store) expire(now time.Time) (int, error) {
 // that it may not.
 func (s *Store) shrink() (removed int, err error) {
 	for {
-		if s.used, err = usedBytes(s.conn); err != nil || s.used <= int64(s.config.Size) {
+		used, err := usedBytes(s.conn)
+		if err != nil {
 			return removed, err
+		}
+		s.stats.size(used)
+		if used <= int64(s.config.Size) {
+			return removed, nil
 		}
 		if s.config.WhenFull == Block {
 			return removed, fmt.Errorf("%w (size: %d bytes, when_full: block)", errFull, s.config.Size)
 		}
-		if err := s.removeOldest(s.used - int64(s.config.Size)); err != nil {
+		if err := s.removeOldest(used - int64(s.config.Size)); err != nil {
 			return removed, err
 		}
 		n := s.conn.Changes()
@@ -104,11 +109,10 @@ func usedBytes(conn *sqlite.Conn) (int64, error) {
 
 // tell counts dropped letters and logs them, at most once a minute.
 func (s *Store) tell(d drops) {
-	s.dropped["size"] += uint64(d.size)
-	s.dropped["age"] += uint64(d.age)
+	all := s.stats.drop(d)
 	if now := time.Now(); d.size > 0 && now.Sub(s.told) >= time.Minute {
 		s.told = now
-		s.log.Warn("the dead letters are full: the oldest are dropped", "dropped_since_start", s.dropped["size"], "size", int64(s.config.Size))
+		s.log.Warn("the dead letters are full: the oldest are dropped", "dropped_since_start", all.size, "size", int64(s.config.Size))
 	}
 }
 

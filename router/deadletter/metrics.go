@@ -1,6 +1,75 @@
 package deadletter
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weirlog/weir/router"
+)
+
+// stats is what is told about a store. It has a lock of its own, so that nobody
+// who asks waits for the disk.
+type stats struct {
+	mu      sync.Mutex
+	kept    map[who]uint64
+	dropped drops
+	used    int64     // bytes
+	failed  error     // of the last Keep
+	since   time.Time // when failed became or ceased to be nil
+}
+
+// who rejected.
+type who struct{ kind, name string }
+
+// result notes how a Keep ended.
+func (s *stats) result(key router.LetterKey, rows int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if (err == nil) != (s.failed == nil) {
+		s.since = time.Now()
+	}
+	s.failed = err
+	if err != nil || rows == 0 {
+		return
+	}
+	if s.kept == nil {
+		s.kept = map[who]uint64{}
+	}
+	w := who{"filter", key.Filter}
+	if key.Destination != "" {
+		w = who{"destination", key.Destination}
+	}
+	s.kept[w] += uint64(rows)
+}
+
+// drop counts letters that had to go and returns the sum since the start.
+func (s *stats) drop(d drops) drops {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped.size += d.size
+	s.dropped.age += d.age
+	return s.dropped
+}
+
+func (s *stats) size(used int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = used
+}
+
+// Parts tells for /readyz whether the store takes letters.
+func (s *Store) Parts() []router.Part {
+	s.stats.mu.Lock()
+	defer s.stats.mu.Unlock()
+	p := router.Part{Kind: "dead_letters", Name: "dead_letters", Ready: s.stats.failed == nil, Since: s.stats.since}
+	if !p.Ready {
+		p.Reason = s.stats.failed.Error()
+	}
+	return []router.Part{p}
+}
 
 var (
 	descKept    = prometheus.NewDesc("weir_dead_letters_kept_total", "Messages put into the dead letters, by who rejected them.", []string{"kind", "name"}, nil)
@@ -19,14 +88,14 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. It does not touch the database.
 func (s *Store) Collect(ch chan<- prometheus.Metric) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w, n := range s.kept {
+	s.stats.mu.Lock()
+	kept, dropped, used := maps.Clone(s.stats.kept), s.stats.dropped, s.stats.used
+	s.stats.mu.Unlock()
+	for w, n := range kept {
 		ch <- prometheus.MustNewConstMetric(descKept, prometheus.CounterValue, float64(n), w.kind, w.name)
 	}
-	for _, reason := range []string{"size", "age"} {
-		ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(s.dropped[reason]), reason)
-	}
-	ch <- prometheus.MustNewConstMetric(descBytes, prometheus.GaugeValue, float64(s.used))
+	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(dropped.size), "size")
+	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(dropped.age), "age")
+	ch <- prometheus.MustNewConstMetric(descBytes, prometheus.GaugeValue, float64(used))
 	ch <- prometheus.MustNewConstMetric(descLimit, prometheus.GaugeValue, float64(s.config.Size))
 }

@@ -31,28 +31,21 @@ type Store struct {
 	log    *slog.Logger
 	run    string // id of this process run: transactions are counted anew in each
 
-	mu      sync.Mutex
-	conn    *sqlite.Conn // nil: to be opened
-	file    os.FileInfo  // of the database that conn has open
-	record  []byte       // scratch
-	kept    map[who]uint64
-	dropped map[string]uint64 // letters removed to make room, by reason
-	used    int64             // bytes
-	opened  time.Time         // by us, with its monotonic reading
-	clock   clock
-	told    time.Time // when dropped letters were logged last
-	failed  error     // of the last Keep
-	since   time.Time // when failed changed
-}
+	mu     sync.Mutex
+	conn   *sqlite.Conn // nil: to be opened
+	file   os.FileInfo  // of the database that conn has open
+	record []byte       // scratch
+	opened time.Time    // by us, with its monotonic reading
+	clock  clock
+	told   time.Time // when dropped letters were logged last
 
-// who rejected, for the metrics.
-type who struct{ kind, name string }
+	stats stats
+}
 
 // Open opens the store in dir, which is made when it is not there. Nobody but
 // weir's user may read the database: it holds messages as they came.
 func Open(dir string, c Config, log *slog.Logger) (*Store, error) {
-	s := &Store{path: filepath.Join(dir, FileName), config: c, log: log, run: rand.Text(),
-		kept: map[who]uint64{}, dropped: map[string]uint64{}, opened: time.Now()}
+	s := &Store{path: filepath.Join(dir, FileName), config: c, log: log, run: rand.Text(), opened: time.Now()}
 	s.clock.wall = s.opened
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
@@ -139,22 +132,11 @@ func (s *Store) Keep(ctx context.Context, key router.LetterKey, rows []router.Re
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dropped, err := s.keep(ctx, key, rows)
-	if (err == nil) != (s.failed == nil) {
-		s.since = time.Now()
+	s.stats.result(key, len(rows), err)
+	if err == nil {
+		s.tell(dropped)
 	}
-	s.failed = err
-	if err != nil {
-		return err
-	}
-	if len(rows) > 0 {
-		if key.Destination != "" {
-			s.kept[who{"destination", key.Destination}] += uint64(len(rows))
-		} else {
-			s.kept[who{"filter", key.Filter}] += uint64(len(rows))
-		}
-	}
-	s.tell(dropped)
-	return nil
+	return err
 }
 
 func (s *Store) keep(ctx context.Context, key router.LetterKey, rows []router.Rejected) (dropped drops, err error) {
@@ -292,17 +274,6 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.close()
-}
-
-// Parts tells for /readyz whether the store takes letters.
-func (s *Store) Parts() []router.Part {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := router.Part{Kind: "dead_letters", Name: "dead_letters", Ready: s.failed == nil, Since: s.since}
-	if s.failed != nil {
-		p.Reason = s.failed.Error()
-	}
-	return []router.Part{p}
 }
 
 // number runs a query that answers one integer.

@@ -162,14 +162,14 @@ func TestOldestLettersMakeRoom(t *testing.T) {
 	if last := "<133>1 batch39 message 49"; len(got) < 100 || len(got) > 1500 || got[len(got)-1] != last {
 		t.Errorf("%d letters are left", len(got))
 	}
-	if s.used > minSize {
-		t.Errorf("%d bytes used", s.used)
+	if s.stats.used > minSize {
+		t.Errorf("%d bytes used", s.stats.used)
 	}
 	if info, err := os.Stat(filepath.Join(dir, FileName)); err != nil || info.Size() > 2*minSize {
 		t.Errorf("the file has %d bytes, %v", info.Size(), err)
 	}
-	if s.dropped["size"] != uint64(2000-len(got)) {
-		t.Errorf("%d counted as dropped of %d", s.dropped["size"], 2000-len(got))
+	if s.stats.dropped.size != 2000-len(got) {
+		t.Errorf("%d counted as dropped of %d", s.stats.dropped.size, 2000-len(got))
 	}
 }
 
@@ -185,8 +185,8 @@ func TestOneCallMayBringMoreThanFits(t *testing.T) {
 	if len(got) == 0 || len(got) > 4 || got[len(got)-1] != "<133>1 big message 19" {
 		t.Errorf("left: %q", got)
 	}
-	if s.dropped["size"] != uint64(20-len(got)) {
-		t.Errorf("%d counted as dropped", s.dropped["size"])
+	if s.stats.dropped.size != 20-len(got) {
+		t.Errorf("%d counted as dropped", s.stats.dropped.size)
 	}
 }
 

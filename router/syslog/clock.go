@@ -16,7 +16,10 @@ type clock struct {
 	year             int
 }
 
-const day = 24 * 60 * 60
+const (
+	day   = 24 * 60 * 60
+	unset = 946684800 // 2000-01-01: a clock before that was never set, as on a board that boots at 1970, and tells no year
+)
 
 // resolve returns Unix ns, or NoTime when a value is out of range, the date does
 // not exist, or ns cannot hold it. A missing year is the one of last, this and
@@ -43,6 +46,9 @@ func (c *clock) resolve(t *stamp, received int64, zone *time.Location) int64 {
 			return nanos(civil-int64(t.offset), t.nsec)
 		}
 		return nanos(c.local(civil, now, zone), t.nsec)
+	}
+	if now < unset {
+		return NoTime
 	}
 	if now < c.yearFrom || now >= c.yearTo {
 		c.year = time.Unix(now, 0).In(zone).Year()

@@ -10,6 +10,7 @@ const (
 	hostByte              // may stand in a host
 	mnemonic              // may stand in a Cisco mnemonic
 	sdName                // may stand in an SD-NAME
+	sdSpecial             // means something in a quoted SD value
 )
 
 var class = func() (t [256]uint8) {
@@ -20,6 +21,9 @@ var class = func() (t [256]uint8) {
 		}
 		if c > ' ' && c != 0x7f && bytes.IndexByte([]byte(`=]"`), c) < 0 {
 			t[i] |= sdName
+		}
+		if c == '"' || c == '\\' {
+			t[i] |= sdSpecial
 		}
 		alpha := c|0x20 >= 'a' && c|0x20 <= 'z'
 		if alpha || c >= 0x80 {

@@ -1,12 +1,12 @@
 package syslog
 
 import (
-	"bytes"
+	"math"
 	"unsafe"
 )
 
-// sdScratch is where structured data is gathered before the message's memory
-// is asked for exactly what it needs.
+// sdScratch is where structured data is gathered, as places in the text, before
+// the message's memory is asked for exactly what it needs.
 type sdScratch struct {
 	elements []sdElement
 	params   []sdParam
@@ -14,16 +14,17 @@ type sdScratch struct {
 }
 
 type sdElement struct {
-	id     []byte
-	first  int32 // index of the first element with this ID
-	params int32 // of all elements with this ID, on the first one
-	next   int32 // where the next parameter goes, while they are placed
+	from, to int32 // of the SD-ID
+	first    int32 // index of the first element with this ID
+	params   int32 // of all elements with this ID, on the first one
+	next     int32 // where the next parameter goes, while they are placed
 }
 
 type sdParam struct {
-	name, value []byte
-	element     int32
-	escapes     int32 // backslashes that decoding removes from value
+	name, nameEnd   int32
+	value, valueEnd int32
+	element         int32
+	escapes         int32 // backslashes that decoding removes from the value
 }
 
 const (
@@ -37,8 +38,11 @@ const (
 func (p *Parser) parseSD(m *Message, s []byte, mem Memory) int {
 	d := &p.sd
 	d.elements, d.params = d.elements[:0], d.params[:0]
-	n, repeated := d.scan(s)
-	if n > 0 && !d.store(m, repeated, mem) {
+	if len(s) > math.MaxInt32 {
+		return 0
+	}
+	n, repeated, decoded := d.scan(s)
+	if n > 0 && !d.store(m, s, repeated, decoded, mem) {
 		n = 0
 	}
 	if cap(d.elements) > sdKeep || cap(d.params) > sdKeep {
@@ -47,8 +51,9 @@ func (p *Parser) parseSD(m *Message, s []byte, mem Memory) int {
 	return n
 }
 
-// scan gathers elements and parameters and returns the length of all, or 0.
-func (d *sdScratch) scan(s []byte) (n int, repeated bool) {
+// scan gathers elements and parameters and returns the length of all, or 0,
+// whether SD-IDs are repeated, and the bytes of values that need decoding.
+func (d *sdScratch) scan(s []byte) (n int, repeated bool, decoded int) {
 	i := 0
 	for i < len(s) && s[i] == '[' {
 		i++
@@ -57,50 +62,57 @@ func (d *sdScratch) scan(s []byte) (n int, repeated bool) {
 			i++
 		}
 		if i == start {
-			return 0, false
+			return 0, false, 0
 		}
-		index := int32(len(d.elements))
-		first := d.find(s[start:i])
-		if first < index {
+		first := d.find(s, s[start:i])
+		if int(first) < len(d.elements) {
 			repeated = true
 		}
-		d.elements = append(d.elements, sdElement{id: s[start:i:i], first: first})
+		d.elements = append(d.elements, sdElement{from: int32(start), to: int32(i), first: first})
+		params := int32(0)
 		for {
 			spaces := i
-			i = skipSpaces(s, i)
+			for i < len(s) && s[i] == ' ' {
+				i++
+			}
 			if i >= len(s) {
-				return 0, false
+				return 0, false, 0
 			}
 			if s[i] == ']' {
 				i++
 				break
 			}
 			if i == spaces {
-				return 0, false
+				return 0, false, 0
 			}
-			param, end := scanParam(s, i)
-			if end == 0 {
-				return 0, false
+			p := sdParam{element: first}
+			if i = p.scan(s, i); i == 0 {
+				return 0, false, 0
 			}
-			param.element = first
-			d.params = append(d.params, param)
-			d.elements[first].params++
-			i = end
+			if p.escapes > 0 {
+				decoded += int(p.valueEnd - p.value - p.escapes)
+			}
+			d.params = append(d.params, p)
+			params++
 		}
+		d.elements[first].params += params
 	}
-	return i, repeated
+	return i, repeated, decoded
 }
 
 // find returns the index of the element with that ID, or the next free one.
-func (d *sdScratch) find(id []byte) int32 {
+func (d *sdScratch) find(s, id []byte) int32 {
 	n := len(d.elements)
 	if n < sdLinear {
 		for i := range d.elements {
-			if bytes.Equal(d.elements[i].id, id) {
-				return int32(i)
+			if string(s[d.elements[i].from:d.elements[i].to]) == string(id) {
+				return d.elements[i].first
 			}
 		}
 		return int32(n)
+	}
+	key := func(id []byte) string { // lives as long as the scan needs it
+		return unsafe.String(unsafe.SliceData(id), len(id))
 	}
 	if n == sdLinear {
 		clear(d.seen)
@@ -108,65 +120,65 @@ func (d *sdScratch) find(id []byte) int32 {
 			d.seen = map[string]int32{}
 		}
 		for i := range d.elements {
-			if d.elements[i].first == int32(i) {
-				d.seen[unsafe.String(unsafe.SliceData(d.elements[i].id), len(d.elements[i].id))] = int32(i)
-			}
+			e := &d.elements[i]
+			d.seen[key(s[e.from:e.to])] = e.first
 		}
 	}
-	key := unsafe.String(unsafe.SliceData(id), len(id)) // lives as long as the scan needs it
-	if i, ok := d.seen[key]; ok {
+	if i, ok := d.seen[key(id)]; ok {
 		return i
 	}
-	d.seen[key] = int32(n)
+	d.seen[key(id)] = int32(n)
 	return int32(n)
 }
 
-// scanParam reads name=value at i and returns where it ends, or 0.
-func scanParam(s []byte, i int) (p sdParam, end int) {
-	start := i
+// scan reads name=value at i and returns where it ends, or 0.
+func (p *sdParam) scan(s []byte, i int) (end int) {
+	p.name = int32(i)
 	for i < len(s) && class[s[i]]&sdName != 0 {
 		i++
 	}
-	if i == start || i >= len(s) || s[i] != '=' {
-		return p, 0
+	p.nameEnd = int32(i)
+	if p.nameEnd == p.name || i >= len(s) || s[i] != '=' {
+		return 0
 	}
-	p.name = s[start:i:i]
 	i++
-	q := skipSpaces(s, i)
+	q := i
+	for q < len(s) && s[q] == ' ' {
+		q++
+	}
 	if q >= len(s) || s[q] != '"' { // VMware: unquoted
-		start = i
+		p.value = int32(i)
 		for i < len(s) && s[i] != ' ' && s[i] != ']' && s[i] != '"' {
 			i++
 		}
-		p.value = s[start:i:i]
-		return p, i
+		p.valueEnd = int32(i)
+		return i
 	}
-	start = q + 1
-	for i = start; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			if i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\' || s[i+1] == ']') {
+	p.value = int32(q + 1)
+	for i = q + 1; i < len(s); i++ {
+		if class[s[i]]&sdSpecial == 0 {
+			continue
+		}
+		if i+1 >= len(s) {
+			break
+		}
+		next := s[i+1]
+		if s[i] == '\\' {
+			if next == '"' || next == '\\' || next == ']' {
 				p.escapes++
 				i++
 			}
-		case '"':
-			if i+1 < len(s) && (s[i+1] == ' ' || s[i+1] == ']') {
-				p.value = s[start:i:i]
-				return p, i + 1
-			}
+		} else if next == ' ' || next == ']' {
+			p.valueEnd = int32(i)
+			return i + 1
 		}
 	}
-	return p, 0
+	return 0
 }
 
 // store moves what was gathered into the message's own memory.
-func (d *sdScratch) store(m *Message, repeated bool, mem Memory) bool {
-	decoded, unique := 0, len(d.elements)
-	for i := range d.params {
-		if d.params[i].escapes > 0 {
-			decoded += len(d.params[i].value) - int(d.params[i].escapes)
-		}
-	}
+func (d *sdScratch) store(m *Message, s []byte, repeated bool, decoded int, mem Memory) bool {
+	unique := len(d.elements)
 	if repeated {
 		unique = 0
 		for i := range d.elements {
@@ -195,7 +207,7 @@ func (d *sdScratch) store(m *Message, repeated bool, mem Memory) bool {
 			continue
 		}
 		e.next = at
-		el := Element{ID: e.id}
+		el := Element{ID: s[e.from:e.to:e.to]}
 		if e.params > 0 {
 			el.Params = params[at : at+e.params : at+e.params]
 		}
@@ -204,14 +216,14 @@ func (d *sdScratch) store(m *Message, repeated bool, mem Memory) bool {
 	}
 	for i := range d.params {
 		g := &d.params[i]
-		v := g.value
+		v := s[g.value:g.valueEnd:g.valueEnd]
 		if g.escapes > 0 {
 			n := len(v) - int(g.escapes)
 			unescape(buf[:n], v)
 			v, buf = buf[:n:n], buf[n:]
 		}
 		e := &d.elements[g.element]
-		params[e.next] = Param{Name: g.name, Value: v}
+		params[e.next] = Param{Name: s[g.name:g.nameEnd:g.nameEnd], Value: v}
 		e.next++
 	}
 	m.Structured = elements

@@ -228,7 +228,7 @@ func TestCapitalsBeforeAColonAreATagUnlessAZone(t *testing.T) {
 // leftover is what may stand in front of the text besides the bytes that became
 // fields: PRI, timestamps, separators. H, A, P, M, S stand for fields.
 var leftover = regexp.MustCompile(`^(?s:(\x{feff})?[ \t\r\n]*([0-9]{1,10} )?(<[0-9]{1,3}>)?` +
-	`([0-9]{1,3} (\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d([.,]\d+)?([Zz]|[+-]\d\d:?\d\d)?|-)( (H|-)?( (A|-)?( (P|-)?( (M|-)?( (S|-)?)?)?)?)?)? ?(\x{feff})?` +
+	`( *[0-9]{1,3} (\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d([.,]\d+)?([Zz]|[+-]\d\d:?\d\d)?|-)( (H|-)?( (A|-)?( (P|-)?( (M|-)?( (S|-)?)?)?)?)?)? ?(\x{feff})?` +
 	`|1 \d{10}[.,]\d+ *\[?(H|-)?\]? ?` +
 	`| *(1 )?:? *(S: )?(H: )?([0-9]+: |S: )?[*.]?` +
 	`(([A-Za-z]{3}  ?\d\d?( \d{4})?|\d{4} [A-Za-z]{3}  ?\d\d?|\d{4}-\d\d-\d\d)[Tt ]\d\d:\d\d:\d\d([.,]\d+)?([Zz]|[+-]\d\d:?\d\d)?( \d{4})?( [A-Z]{1,5})?:?)?` +

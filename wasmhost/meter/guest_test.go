@@ -9,7 +9,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
 // engines are wazero's two ways to run a guest, with the features that the meter knows.
@@ -29,7 +28,7 @@ func withClock(ctx context.Context, c *Clock) context.Context {
 	return context.WithValue(ctx, clockKey{}, c)
 }
 
-// newRuntime has the meter's host module and WASI.
+// newRuntime has the meter's host module.
 func newRuntime(t testing.TB, engine string) wazero.Runtime {
 	t.Helper()
 	ctx := t.Context()
@@ -44,7 +43,6 @@ func newRuntime(t testing.TB, engine string) wazero.Runtime {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
 	return rt
 }
 

@@ -45,7 +45,8 @@ func sameBehaviour(t *testing.T, module []byte) {
 	t.Helper()
 	m := rewrite(t, module)
 	for engine := range engines {
-		plain, metered := runF(t, engine, module), runF(t, engine, m.Bytes)
+		rt := newRuntime(t, engine)
+		plain, metered := runF(t, rt, module), runF(t, rt, m.Bytes)
 		if diff := cmp.Diff(plain, metered); diff != "" {
 			t.Errorf("%s: plain (-) and metered (+):\n%s", engine, diff)
 		}
@@ -59,17 +60,21 @@ type outcome struct {
 	Memory  uint64 // a sum over it
 }
 
-func runF(t testing.TB, engine string, module []byte) outcome {
+func runF(t testing.TB, rt wazero.Runtime, module []byte) outcome {
 	t.Helper()
 	clock := &Clock{}
 	clock.Begin(10 * time.Second)
 	ctx := withClock(context.Background(), clock)
-	rt := newRuntime(t, engine)
-	defer rt.Close(ctx)
-	mod, err := rt.InstantiateWithConfig(ctx, module, wazero.NewModuleConfig().WithStartFunctions())
+	compiled, err := rt.CompileModule(ctx, module)
 	if err != nil {
-		t.Fatalf("%s: %v", engine, err)
+		t.Fatal(err)
 	}
+	defer compiled.Close(ctx)
+	mod, err := rt.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mod.Close(ctx)
 	var o outcome
 	o.Results, err = mod.ExportedFunction("f").Call(ctx)
 	if err != nil {

@@ -13,13 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
 const line = `{"timestamp":"2026-01-01T00:00:04.003Z","severity":5,"hostname":"web1.example.com","app_name":"shopd","message":"checkout done, card 1234-5678, member 7 at 10.0.0.1"}`
 
-// built are real guests, by what builds them; a missing tool skips.
+// built is a real guest, by what builds it; a missing tool skips.
 func built(t testing.TB, kind string) []byte {
 	t.Helper()
+	if b := builds[kind]; b != nil {
+		return b
+	}
 	out := filepath.Join(t.TempDir(), "guest.wasm")
 	var cmd *exec.Cmd
 	switch kind {
@@ -43,8 +47,12 @@ func built(t testing.TB, kind string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	builds[kind] = b
 	return b
 }
+
+// builds keeps what was built: these tests do not run beside each other.
+var builds = map[string][]byte{}
 
 // guest is an instance of a real guest with its buffer.
 type guest struct {
@@ -58,7 +66,9 @@ func open(t testing.TB, engine string, module []byte) *guest {
 	clock := &Clock{}
 	clock.Begin(time.Hour)
 	ctx := withClock(context.Background(), clock)
-	mod, err := newRuntime(t, engine).InstantiateWithConfig(ctx, module, wazero.NewModuleConfig().WithStartFunctions("_initialize"))
+	rt := newRuntime(t, engine)
+	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
+	mod, err := rt.InstantiateWithConfig(ctx, module, wazero.NewModuleConfig().WithStartFunctions("_initialize"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func TestRefusesMalformedModules(t *testing.T) {
 	check(sectionsOf(secMemory, "\x81\x80\x80\x80\x10"), "malformed")
 	check(sectionsOf(secType, "\xff\xff\xff\xff\x0f"), "the limit is")
 	check(sectionsOf(secCustom, "\x01\xff"), "UTF-8")
-	check(sectionsOf(secCustom, "\x04name", secCustom, "\x04name"), "twice")
+	check(sectionsOf(secCustom, "\x04name\x00\x02\x01a", secCustom, "\x04name\x00\x02\x01a"), "twice")
 	check(sectionsOf(secCustom, "\x04name\x01\x04\x01\x07\x01a"), "function 7")
 	check(sectionsOf(secDataCount, "\x01"), "1 data segments announced, 0 there")
 	check(sectionsOf(secType, "\x01\x60\x00\x00", secFunction, "\x01\x00"), "0 bodies for 1 functions")

@@ -183,6 +183,9 @@ func (rw *rewriter) custom(start, end int) {
 	default:
 		return
 	}
+	if sub.empty() {
+		return // wazero stumbles over an empty one at a module's end
+	}
 	for _, c := range rw.customs {
 		if c.name == name {
 			r.fail(start, "custom section "+name, "malformed: it stands twice", "")

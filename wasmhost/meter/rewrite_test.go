@@ -102,7 +102,7 @@ func TestMaximaAreLowered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return api.DecodeI32(runF(t, engine, m.Bytes).Results[0])
+		return api.DecodeI32(runF(t, newRuntime(t, engine), m.Bytes).Results[0])
 	}
 	for engine := range engines {
 		few := Limits{MemoryPages: 4, TableElements: 10}

@@ -1,0 +1,236 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tetratelabs/wazero"
+)
+
+// FuzzRewrite: whatever the bytes, Rewrite returns a *Refused, or a module that wazero accepts exactly if it accepts the
+// original. That the original is accepted means that the guest reaches nothing of what the meter adds.
+func FuzzRewrite(f *testing.F) {
+	for _, body := range [][]byte{
+		nil,
+		{opI32Const, 1, opGlobalSet, 1},
+		{opLoop, 0x40, opI32Const, 0, 0x0d, 0, opEnd},
+		{opI32Const, 0, opI32Const, 0, opI32Const, 3, opMisc, 0x0b, 0},
+		{opSIMD, simdConst, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, opSIMD, 0x80, 0x01, 0x1a},
+		{opI32Const, 1, opI32Const, 2, opCall, addFunc, opI32Const, 0, opCallIndirect, 0, 0, 0x1a},
+		{opI32Const, 1, opLoop, 1, opEnd, 0x1a},
+		{opRefFunc, addFunc, 0x1a, opRefNull, funcref, opI32Const, 1, opMisc, 0x0f, 0, 0x1a},
+	} {
+		f.Add(program{body: body, locals: []byte{i32, v128}}.module())
+		f.Add(program{body: body, start: true, params: []byte{i64}, results: []byte{f32, f64}}.module())
+	}
+	f.Add(sectionsOf(secCustom, "\x04name\x01\x04\x01\x00\x01a", secMemory, "\x01\x01\x01\x02", secData, "\x01\x00\x41\x00\x0b\x01x"))
+	f.Add(sectionsOf(secTable, "\x02\x70\x00\x01\x6f\x01\x02\x03", secElement, "\x03\x00\x41\x00\x0b\x00\x05\x70\x01\xd0\x70\x0b\x03\x00\x00"))
+	f.Add(sectionsOf(secImport, "\x03\x01a\x01b\x03\x7f\x01\x01a\x01c\x02\x00\x01\x01a\x01d\x01\x70\x00\x01", secGlobal, "\x01\x7f\x00\x23\x00\x0b"))
+	ctx := context.Background()
+	rt := wazero.NewRuntimeWithConfig(ctx, engines["interpreter"]())
+	f.Cleanup(func() { rt.Close(ctx) })
+	accepted := func(module []byte) error {
+		m, err := rt.CompileModule(ctx, module)
+		if err == nil {
+			m.Close(ctx)
+		}
+		return err
+	}
+	f.Fuzz(func(t *testing.T, module []byte) {
+		m, err := Rewrite(module, Limits{MemoryPages: 16})
+		if err != nil {
+			if r, ok := errors.AsType[*Refused](err); !ok || r.Offset < 0 || r.Offset > len(module) {
+				t.Fatalf("%#v", err)
+			}
+			return
+		}
+		before, after := accepted(module), accepted(m.Bytes)
+		if before != nil && strings.Contains(before.Error(), "failed to read custom section") {
+			return // wazero does not take an empty one at a module's end; the meter drops it
+		}
+		if (before == nil) != (after == nil) {
+			t.Errorf("original: %v\nrewritten: %v", before, after)
+		}
+		if again, err := Rewrite(m.Bytes, limits); err == nil {
+			t.Errorf("metered twice: %v", again)
+		}
+	})
+}
+
+// FuzzSameResults makes a program of the bytes, as generate does, and runs it plain and metered.
+func FuzzSameResults(f *testing.F) {
+	f.Add([]byte("a loop"))
+	f.Add([]byte{0x06, 0x03, 0x01, 0x02, 0x05, 0x09, 0x0a, 0x0b, 0x00, 0x07, 0x01, 0x08, 0x04})
+	f.Add([]byte{0x07, 0x06, 0x06, 0x06, 0x01, 0x02, 0x0d, 0x03, 0x0c, 0x11, 0x0e, 0x02, 0x02, 0x03, 0x0f, 0x01, 0x10, 0x05})
+	f.Add([]byte("The quick brown fox jumps over the lazy dog, 0123456789, and back again: zyxwvutsrqponmlkjihgfedcba"))
+	runtimes := map[string]wazero.Runtime{}
+	for engine := range engines {
+		runtimes[engine] = newRuntime(f, engine)
+	}
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		if len(choices) > 400 {
+			t.Skip("long programs take long and find nothing more")
+		}
+		module := generate(choices).module()
+		metered := rewrite(t, module).Bytes
+		for engine, rt := range runtimes {
+			after := runF(t, rt, metered)
+			if strings.Contains(after.Trap, "guest stopped") {
+				t.Fatal("the program does not end, and unmetered nothing would stop it")
+			}
+			if diff := cmp.Diff(runF(t, rt, module), after); diff != "" {
+				t.Errorf("%s: plain (-) and metered (+):\n%s", engine, diff)
+			}
+		}
+	})
+}
+
+// generate makes a valid program that ends: each byte chooses a statement, the next ones its operands.
+//
+// Locals 0 to 3 hold values; 4, 5 and 6 count the passes of loops, one for each depth.
+func generate(choices []byte) program {
+	g := generator{in: choices}
+	for len(g.in) > 0 {
+		g.statement(0)
+	}
+	g.out = append(g.out, opLocalGet, 0, opLocalGet, 1, 0x73, opLocalGet, 2, opI32Add, opLocalGet, 3, 0x73)
+	return program{results: []byte{i32}, locals: []byte{i32, i32, i32, i32, i32, i32, i32}, body: g.out}
+}
+
+type generator struct{ in, out []byte }
+
+func (g *generator) next() byte {
+	if len(g.in) == 0 {
+		return 0
+	}
+	c := g.in[0]
+	g.in = g.in[1:]
+	return c
+}
+
+func (g *generator) emit(code ...byte) { g.out = append(g.out, code...) }
+
+// local pushes one of the values.
+func (g *generator) local() { g.emit(opLocalGet, g.next()%4) }
+
+// small pushes a number below 32, for lengths and addresses.
+func (g *generator) small() { g.local(); g.emit(opI32Const, 31, opI32And) }
+
+func (g *generator) set() { g.emit(opLocalSet, g.next()%4) }
+
+// block emits statements at a depth, sometimes with a way out in the middle.
+func (g *generator) block(depth int) {
+	for n := g.next() % 4; n > 0; n-- {
+		g.statement(depth)
+		if g.next()%8 == 0 {
+			g.local()
+			g.emit(0x0d, 0)
+		}
+	}
+}
+
+func (g *generator) statement(depth int) {
+	switch g.next() % 18 {
+	case 0:
+		g.emit(opI32Const)
+		g.out = appendSigned(g.out, int64(int8(g.next()))*1001)
+		g.set()
+	case 1, 2: // one of and, or, xor, shl, add, sub, mul, rotl
+		g.local()
+		g.local()
+		g.emit([]byte{0x71, 0x72, 0x73, 0x74, 0x6a, 0x6b, 0x6c, 0x77}[g.next()%8])
+		g.set()
+	case 3: // may trap
+		g.local()
+		g.local()
+		g.emit([]byte{0x6d, 0x6e, 0x6f, 0x70}[g.next()%4])
+		g.set()
+	case 4:
+		g.local()
+		g.emit(opIf, 0x40)
+		if depth < 3 {
+			g.block(depth + 1)
+		}
+		g.emit(opElse)
+		if depth < 3 {
+			g.block(depth + 1)
+		}
+		g.emit(opEnd)
+	case 5:
+		g.emit(opBlock, 0x40)
+		if depth < 3 {
+			g.block(depth + 1)
+		}
+		g.emit(opEnd)
+	case 6, 7: // a loop of up to 16 passes
+		if depth >= 3 {
+			return
+		}
+		counter := byte(4 + depth)
+		g.emit(opI32Const, g.next()%16, opLocalSet, counter)
+		g.emit(opBlock, 0x40, opLoop, 0x40, opLocalGet, counter, 0x45, 0x0d, 1)
+		g.emit(opLocalGet, counter, opI32Const, 1, opI32Sub, opLocalSet, counter)
+		g.emit(opBlock, 0x40)
+		g.block(depth + 1)
+		g.emit(opEnd, opBr, 0, opEnd, opEnd)
+	case 8: // a loop with a parameter, entered once
+		g.local()
+		g.local()
+		g.emit(opLoop, 1, opI32Add, opEnd)
+		g.set()
+	case 9:
+		g.local()
+		g.local()
+		g.emit(opCall, addFunc)
+		g.set()
+	case 10: // an index may be out of range or of the wrong type
+		g.local()
+		g.local()
+		g.small()
+		g.emit(opCallIndirect, 1, 0)
+		g.set()
+	case 11:
+		g.small()
+		g.small()
+		g.small()
+		g.emit(opMisc, []byte{0x0a, 0x0b}[g.next()%2])
+		if g.emit(0); g.out[len(g.out)-2] == 0x0a {
+			g.emit(0)
+		}
+	case 12: // may trap
+		g.small()
+		g.small()
+		g.small()
+		g.emit(opMisc, 0x08, 0, 0)
+	case 13:
+		g.small()
+		g.local()
+		g.emit(0x36, 2, 0)
+	case 14:
+		g.small()
+		g.emit(0x28, 2, 0)
+		g.set()
+	case 15:
+		g.emit(opRefFunc, addFunc)
+		g.small()
+		g.emit(opMisc, miscTableGrow, 0)
+		g.set()
+	case 16:
+		g.small()
+		g.emit(opI32Const, 3, opI32And, opMemoryGrow, 0)
+		g.set()
+	case 17: // jumps over a loop, by a table
+		g.emit(opBlock, 0x40, opBlock, 0x40)
+		g.small()
+		g.emit(0x0e, 1, 0, 1, opEnd)
+		if depth < 3 {
+			g.emit(opLoop, 0x40, opBlock, 0x40)
+			g.block(depth + 1)
+			g.emit(opEnd, opEnd)
+		}
+		g.emit(opEnd)
+	}
+}

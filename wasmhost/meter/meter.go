@@ -19,7 +19,15 @@
 //		stack[0] = api.EncodeI32(ctx.(*instance).clock.Tick(left))
 //	}
 //
-// Before each call into the guest the host calls [Clock.Begin]; each host function calls [Clock.Charge].
+// Before each call into the guest, instantiation included, the host calls [Clock.Begin]; each host function calls
+// [Clock.Charge]. What the guest may import is the host's decision: memories, tables and globals keep their limits when
+// they are imported.
+//
+// # What is counted
+//
+// A unit is one instruction. It is paid for before it runs, at the head of the innermost loop around it or at the
+// function's entry, so code that is jumped over counts as well: Go, whose functions are one loop around everything,
+// counts many more units than it runs instructions. Units order work by size; time decides.
 package meter
 
 import "fmt"
@@ -36,7 +44,7 @@ const FirstChunk = 64 << 10
 // Limits is what one filter may have. The limits on a module's size and shape, which guard the compiler, are the
 // same for all: the constants beside it.
 type Limits struct {
-	// MemoryPages is the largest linear memory in pages of 64 KiB, 1 to 65 536. It becomes the memory's maximum
+	// MemoryPages is the largest linear memory in pages of 64 KiB, at most 65 536. It becomes the memory's maximum
 	// where the module has none or a larger one; a module whose minimum is larger is refused.
 	MemoryPages uint32
 	// TableElements is the same for each table. 0 means 65 536.

@@ -23,7 +23,7 @@ func (rw *rewriter) rest() {
 		if c.name == "name" {
 			content = rw.names(c.span)
 		}
-		rw.emit(secCustom, func(w []byte) []byte { return append(appendName(w, c.name), content...) })
+		rw.emit(secCustom, func(w []byte) []byte { return append(appendBytes(w, c.name), content...) })
 	}
 }
 
@@ -41,9 +41,9 @@ func (rw *rewriter) names(s span) []byte {
 		r := &reader{b: rw.module[:outer.pos], pos: start}
 		switch {
 		case id == nameModule:
-			content = appendName(nil, r.name("module name"))
+			content = appendBytes(nil, r.name("module name"))
 		case id == nameFunctions:
-			content = rw.nameMap(r, func(w []byte) []byte { return appendName(w, r.name("function name")) })
+			content = rw.nameMap(r, func(w []byte) []byte { return appendBytes(w, r.name("function name")) })
 		case id == nameLocals:
 			content = rw.nameMap(r, func(w []byte) []byte {
 				n := r.u32()
@@ -53,7 +53,7 @@ func (rw *rewriter) names(s span) []byte {
 						break
 					}
 					w = appendU32(w, r.u32())
-					w = appendName(w, r.name("local name"))
+					w = appendBytes(w, r.name("local name"))
 				}
 				return w
 			})

@@ -128,6 +128,7 @@ func appendSigned(w []byte, v int64) []byte {
 	return append(w, byte(v)&0x7f)
 }
 
-func appendBytes(w, s []byte) []byte { return append(appendU32(w, uint32(len(s))), s...) }
-
-func appendName(w []byte, s string) []byte { return append(appendU32(w, uint32(len(s))), s...) }
+// appendBytes writes a vector of bytes or a name.
+func appendBytes[T string | []byte](w []byte, s T) []byte {
+	return append(appendU32(w, uint32(len(s))), s...)
+}

@@ -90,7 +90,7 @@ func TestRefusesOtherFiles(t *testing.T) {
 	check("\x00asm\x01\x00\x00", "not a WebAssembly module")
 }
 
-// sections is a module of sections given as id, content.
+// sectionsOf is a module of sections given as number, content.
 func sectionsOf(parts ...any) []byte {
 	w := []byte("\x00asm\x01\x00\x00\x00")
 	for i := 0; i < len(parts); i += 2 {

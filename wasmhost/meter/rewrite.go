@@ -83,6 +83,7 @@ func newRewriter(module []byte, limits Limits) *rewriter {
 	if limits.TableElements == 0 {
 		limits.TableElements = 65536
 	}
+	limits.MemoryPages = min(limits.MemoryPages, 65536)
 	return &rewriter{module: module, limits: limits, bodyBytes: MaxBodyBytes, out: &Module{}}
 }
 

@@ -124,7 +124,7 @@ func TestMaximaAreLowered(t *testing.T) {
 }
 
 func TestCustomSectionsThatSpeakOfFunctionsAreDropped(t *testing.T) {
-	custom := func(name string) string { return string(appendName(nil, name)) + "\x00content" }
+	custom := func(name string) string { return string(appendBytes(nil, name)) + "\x00content" }
 	module := sectionsOf(secCustom, custom("producers"), secCustom, custom(".debug_info"), secCustom, custom("metadata.code.branch_hint"),
 		secCustom, custom("target_features"), secCustom, custom("sourceMappingURL"))
 	m := rewrite(t, module)

@@ -132,8 +132,8 @@ func (rw *rewriter) importSection() {
 		}
 		rw.leave(secImport)
 		rw.imported = uint32(len(rw.funcs))
-		w = appendName(w, TickModule)
-		w = appendName(w, TickName)
+		w = appendBytes(w, TickModule)
+		w = appendBytes(w, TickName)
 		return appendU32(append(w, byte(Func)), rw.tickType)
 	})
 }
@@ -145,8 +145,8 @@ func (rw *rewriter) oneImport(w []byte) []byte {
 	if imp.Module == TickModule && r.err == nil {
 		r.fail(at, fmt.Sprintf("import %s.%s", imp.Module, imp.Name), "the module "+TickModule+" is the meter's own", "leave out the import; give weir the module as it was before it was metered")
 	}
-	w = appendName(w, imp.Module)
-	w = appendName(w, imp.Name)
+	w = appendBytes(w, imp.Module)
+	w = appendBytes(w, imp.Name)
 	at = r.pos
 	imp.Kind = Kind(r.byte())
 	w = append(w, byte(imp.Kind))
@@ -267,7 +267,7 @@ func (rw *rewriter) exportSection() {
 				return nil
 			}
 			e.Index = rw.index("export of a "+e.Kind.String(), counts[e.Kind])
-			w = append(appendName(w, e.Name), byte(e.Kind))
+			w = append(appendBytes(w, e.Name), byte(e.Kind))
 			if e.Kind != Func {
 				w = appendU32(w, e.Index)
 			} else if r.err == nil {

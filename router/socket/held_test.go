@@ -16,6 +16,7 @@ func TestFullRouterHoldsStreamsAndDropsUnixDatagrams(t *testing.T) {
 	dir := t.TempDir()
 	f := start(t, flowOptions{held: true, memory: 4 << 20}, func(c *Config) {
 		c.Listen = []string{"unix://" + dir + "/s", "unixgram://" + dir + "/d"}
+		c.IdleTimeout = time.Second // whose clock must not run while the sender is held
 	})
 	line := "<13>app: " + strings.Repeat("x", 1000) + "\n"
 	s := f.dial(0)

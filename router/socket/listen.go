@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type Source struct {
 	log     *slog.Logger
 	streams []*streamListener
 	packets []*packetListener
+	addrs   []string
 	kits    *kits
 	self    []byte       // this host's name, for senders on unix sockets
 	open    atomic.Int64 // connections
@@ -80,63 +82,65 @@ func Listen(name string, cfg Config, log *slog.Logger) (*Source, error) {
 		all = append(all, a)
 	}
 	for _, a := range all {
-		if err := s.listen(a, all); err != nil {
+		at, err := s.listen(a, all)
+		if err != nil {
 			s.Close()
 			return nil, fmt.Errorf("listen on %s: %w", a.text, err)
 		}
+		s.addrs = append(s.addrs, a.network+"://"+at.String())
 	}
 	return s, nil
 }
 
-func (s *Source) listen(a address, all []address) error {
+func (s *Source) listen(a address, all []address) (net.Addr, error) {
 	ctx := context.Background()
 	switch a.network {
 	case "tcp":
 		lc := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}}
 		l, err := lc.Listen(ctx, a.net(all), a.at.String())
 		if err != nil {
-			return bindError(err)
+			return nil, bindError(err)
 		}
 		s.streams = append(s.streams, &streamListener{label: a.text, listener: l})
-		return nil
+		return l.Addr(), nil
 	case "udp":
 		c, err := net.ListenUDP(a.net(all), net.UDPAddrFromAddrPort(a.at))
 		if err != nil {
-			return bindError(err)
+			return nil, bindError(err)
 		}
 		s.packets = append(s.packets, &packetListener{label: a.text, conn: c, udp: c})
-		return s.tuneUDP(c, a.text)
+		return c.LocalAddr(), s.tuneUDP(c, a.text)
 	}
 
 	if a.path[0] != '@' {
 		if err := removeStale(a.network, a.path); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	mode, err := strconv.ParseUint(s.cfg.Mode, 8, 32)
 	if err != nil {
-		return fmt.Errorf("mode: %w", err)
+		return nil, fmt.Errorf("mode: %w", err)
 	}
 	lc := net.ListenConfig{Control: restrict(uint32(mode))}
 	if a.network == "unix" {
 		l, err := lc.Listen(ctx, "unix", a.path)
 		if err != nil {
-			return bindError(err)
+			return nil, bindError(err)
 		}
 		l.(*net.UnixListener).SetUnlinkOnClose(false) // by ourselves: it may not be ours any more
 		sl := &streamListener{label: a.text, listener: l}
 		s.streams = append(s.streams, sl)
 		sl.file, err = s.cfg.owned(a.path)
-		return err
+		return l.Addr(), err
 	}
 	c, err := lc.ListenPacket(ctx, "unixgram", a.path)
 	if err != nil {
-		return bindError(err)
+		return nil, bindError(err)
 	}
 	pl := &packetListener{label: a.text, conn: c.(*net.UnixConn)}
 	s.packets = append(s.packets, pl)
 	pl.file, err = s.cfg.owned(a.path)
-	return err
+	return c.LocalAddr(), err
 }
 
 // bindError leaves the operation and the address away: the caller tells them.
@@ -170,18 +174,9 @@ func (s *Source) tuneUDP(c *net.UDPConn, label string) error {
 	return nil
 }
 
-// Addrs are the addresses that are listened on, as in the configuration but
-// with the port that was given where 0 was asked for.
-func (s *Source) Addrs() (all []string) {
-	add := func(a net.Addr) { all = append(all, a.Network()+"://"+a.String()) }
-	for _, l := range s.streams {
-		add(l.listener.Addr())
-	}
-	for _, p := range s.packets {
-		add(p.conn.LocalAddr())
-	}
-	return all
-}
+// Addrs are the addresses that are listened on, in the order of the
+// configuration, with the port that was given where 0 was asked for.
+func (s *Source) Addrs() []string { return slices.Clone(s.addrs) }
 
 // Run reads until ctx ends, then for up to a second what the kernel still holds.
 // It closes the sockets. It is called once.

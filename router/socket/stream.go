@@ -129,6 +129,9 @@ func (c *stream) next(ctx context.Context) ending {
 		}
 		return byPeer
 	}
+	if c.cfg.IdleTimeout > 0 { // it is not idle while it waits for us
+		c.conn.SetReadDeadline(time.Time{})
+	}
 	return c.read(ctx)
 }
 

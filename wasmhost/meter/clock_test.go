@@ -2,6 +2,7 @@ package meter
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,7 +143,7 @@ func TestChargeOfAHugePieceLooksAtOnce(t *testing.T) {
 	c := &Clock{}
 	c.Begin(time.Hour)
 	c.Cancel()
-	if e := stopped(func() { c.Charge(1 << 50) }); e == nil || e.Cause != Cancelled {
+	if e := stopped(func() { c.Charge(math.MaxInt) }); e == nil || e.Cause != Cancelled {
 		t.Errorf("got %+v", e)
 	}
 }

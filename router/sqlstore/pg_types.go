@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -142,7 +143,9 @@ func (t *pgType) text(v cell, s *scratch) (text []byte, code, why string) {
 		return intCell(n).text(s), code, why
 	case pgFloat4, pgFloat8:
 		f, code, why := t.float(v)
-		return cellOf(router.FloatValue(f)).text(s), code, why
+		from := len(s.buf)
+		s.buf = strconv.AppendFloat(s.buf, f, 'g', -1, 64)
+		return s.buf[from:], code, why
 	case pgJSON, pgJSONB:
 		text, why := toJSON(v, s)
 		if why != "" {
@@ -206,6 +209,16 @@ func (t *pgType) int(v cell) (n int64, code, why string) {
 
 func (t *pgType) float(v cell) (f float64, code, why string) {
 	f, why = toFloat(v)
+	if why != "" && (v.kind == cellText || v.kind == cellString) {
+		switch strings.ToLower(strings.TrimSpace(borrow(v.data))) {
+		case "nan":
+			return math.NaN(), "", ""
+		case "inf", "+inf", "infinity", "+infinity":
+			return math.Inf(1), "", ""
+		case "-inf", "-infinity":
+			return math.Inf(-1), "", ""
+		}
+	}
 	if why == "" && t.kind == pgFloat4 && math.Abs(f) > math.MaxFloat32 {
 		why = outOfRange
 	}

@@ -114,6 +114,7 @@ func TestPostgresTypes(t *testing.T) {
 	add("bigint", router.FloatValue(5), "5")
 	add("real", text("1.5"), "1.5")
 	add("double precision", router.FloatValue(1e300), "1e+300")
+	add("double precision", text("-Infinity"), "-Infinity")
 	add("text", router.BoolValue(true), "true")
 	add("varchar(3)", text("abc   "), "abc")
 	add("char(3)", text("ab"), "ab ")
@@ -354,6 +355,27 @@ func TestPostgresRejectsThatCannotBeKeptUndoTheTransaction(t *testing.T) {
 	d.want("SELECT count(*) FROM logs", "0")
 	d.mustWrite(msgs...)
 	d.want("SELECT count(*) FROM logs", "59")
+}
+
+func TestPostgresInsertPrivilegeIsEnough(t *testing.T) {
+	d := openPG(t, Config{SessionStatements: []string{"SET ROLE app"}, Columns: columns("message", "message")},
+		"DO $$ BEGIN IF to_regrole('app') IS NULL THEN CREATE ROLE app; END IF; END $$", "CREATE TABLE logs (message text); GRANT INSERT ON logs TO app")
+	d.mustWrite(messages(3)...)
+	d.want("SELECT count(*) FROM logs", "3")
+	d.query("REVOKE INSERT ON logs FROM app")
+	if err := d.tryWrite(messages(3)...); !router.IsNeedsOperator(err) || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("Write = %v", err)
+	}
+}
+
+func TestPostgresPartitionedTable(t *testing.T) {
+	d := openPG(t, Config{Columns: columns("ts", "timestamp", "message", "message")},
+		"CREATE TABLE logs (ts timestamptz, message text) PARTITION BY RANGE (ts)", "CREATE TABLE p PARTITION OF logs FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')")
+	msgs := messages(200)
+	msgs[150].Timestamp = 0
+	d.mustWrite(msgs...)
+	d.wantLetters("message 150 23514 ")
+	d.want("SELECT count(*) FROM logs", "199")
 }
 
 func TestPostgresTableThatVanishedIsMadeAgain(t *testing.T) {

@@ -20,6 +20,7 @@ type lite struct {
 	*Store
 	path string
 	conn *sqlite.Conn // nil: to be opened
+	file os.FileInfo  // of what conn has open
 
 	version int64 // PRAGMA schema_version under which the types were read
 	types   []liteType
@@ -93,7 +94,17 @@ func (d *lite) connect(ctx context.Context) (err error) {
 	if err := d.readCatalogue(); err != nil {
 		return err
 	}
+	if d.file, err = os.Stat(d.path); err != nil {
+		return router.NeedsOperator(fmt.Errorf("open database: %w", err))
+	}
 	return d.prepare()
+}
+
+// moved reports whether the path does not lead to the open file any more: what
+// is written there would be gone as soon as it is closed.
+func (d *lite) moved() bool {
+	now, err := os.Stat(d.path)
+	return errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(now, d.file)
 }
 
 // create makes the table and its indexes when there is none.

@@ -189,6 +189,77 @@ func TestSQLiteHoldsWhenTheTableWasChanged(t *testing.T) {
 	d.want("SELECT count(*) FROM logs", "10")
 }
 
+func TestSQLiteFullDiskIsToldAndPasses(t *testing.T) {
+	d := openLite(t, Config{SessionStatements: []string{"PRAGMA max_page_count = 60"}})
+	d.mustWrite(messages(100)...)
+	err := d.tryWrite(messages(5000)...)
+	if !router.IsNeedsOperator(err) || !strings.Contains(err.Error(), "SQLITE_FULL") {
+		t.Errorf("Write = %v", err)
+	}
+	d.want("SELECT count(*) FROM logs", "100")
+	d.query("DELETE FROM logs")
+	d.mustWrite(messages(100)...)
+	d.want("SELECT count(*) FROM logs", "100")
+}
+
+func TestSQLiteFileThatWasTakenAwayIsMadeAgain(t *testing.T) {
+	d := openLite(t, Config{})
+	d.mustWrite(messages(3)...)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Rename(filepath.Join(d.dir, "logs.db"+suffix), filepath.Join(d.dir, "old.db"+suffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.mustWrite(messages(4)...)
+	d.want("SELECT count(*) FROM logs", "4")
+	if got := query(t, filepath.Join(d.dir, "old.db"), "SELECT count(*) FROM logs"); got[0] != "3" {
+		t.Error(got)
+	}
+}
+
+func TestSQLiteTableThatVanishedIsMadeAgain(t *testing.T) {
+	d := openLite(t, Config{})
+	d.mustWrite(messages(3)...)
+	d.query("DROP TABLE logs")
+	if err := d.tryWrite(messages(3)...); err == nil {
+		t.Error("written into nothing")
+	}
+	d.mustWrite(messages(3)...)
+	d.want("SELECT count(*) FROM logs", "3")
+}
+
+func TestSQLiteTypesAreTakenAtTheirWord(t *testing.T) {
+	check := func(declared string, v router.Value, want string) {
+		t.Helper()
+		d := openLite(t, Config{Columns: columns("v", Column{From: "fields.v", Type: declared})})
+		d.mustWrite(with(message("m"), "v", v))
+		if got := strings.Join(d.query("SELECT v, typeof(v) FROM logs"), ""); got != want {
+			t.Errorf("%s: %q, want %q", declared, got, want)
+		}
+	}
+	check("INTEGER", text(" 12 "), "12|integer")
+	check("INTEGER", text("12x"), "")
+	check("INTEGER", router.FloatValue(2.5), "")
+	check("SMALLINT", router.IntValue(40000), "")
+	check("SMALLINT UNSIGNED", router.IntValue(40000), "40000|integer")
+	check("TINYINT UNSIGNED", router.IntValue(-1), "")
+	check("BIGINT", text("9223372036854775808"), "")
+	check("REAL", text("1e3"), "1000.0|real")
+	check("REAL", text("NaN"), "")
+	check("DECIMAL(10,2)", text("1.5"), "1.5|real")
+	check("DECIMAL(10,2)", text("one"), "")
+	check("BOOLEAN", text("On"), "1|integer")
+	check("BOOLEAN", router.IntValue(2), "")
+	check("VARCHAR(3)", text("äöü"), "äöü|text")
+	check("VARCHAR(3)", text("abcd"), "")
+	check("TEXT", router.IntValue(7), "7|text")
+	check("JSON", text(`a"b`), `"a\"b"|text`)
+	check("JSON", router.Value{Kind: router.Array, Bytes: []byte("[1]")}, "[1]|text")
+	check("BLOB", router.Value{Kind: router.Bytes, Bytes: []byte("\xff")}, "\xff|blob")
+	check("DATETIME", text("2026-01-01"), "2026-01-01|text")
+	check("WHATEVER", router.BoolValue(true), "1|integer")
+}
+
 func TestSQLiteConflictClausesLoseNothing(t *testing.T) {
 	for _, clause := range []string{"ABORT", "FAIL", "ROLLBACK", "IGNORE"} {
 		t.Run(clause, func(t *testing.T) {

@@ -13,6 +13,10 @@ func (d *lite) write(ctx context.Context, msgs []*router.Message, reject func([]
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if d.conn != nil && d.moved() {
+		d.log.Warn("the database file was moved or deleted; opening it anew", "file", d.path)
+		d.drop()
+	}
 	if err := d.connect(ctx); err != nil {
 		return err
 	}
@@ -43,6 +47,7 @@ func (d *lite) transaction(msgs []*router.Message, single bool, reject func([]ro
 	}
 	if err := d.refresh(); err != nil {
 		d.abort(nil)
+		d.drop() // the next connection makes a table that has gone
 		return false, err
 	}
 	known := len(d.bad)
@@ -242,6 +247,7 @@ func (d *lite) abort(f *failure) error {
 // by itself. A failed Write goes on where it stopped when it is tried again.
 func (d *lite) writeEach(msgs []*router.Message, reject func([]router.Rejected) error) error {
 	if err := d.refresh(); err != nil {
+		d.drop()
 		return err
 	}
 	d.auto.begin(msgs)

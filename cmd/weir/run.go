@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"syscall"
+	"time"
 	_ "time/tzdata" // zones where the machine has none
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -191,22 +192,30 @@ func (p *plant) parts() []router.Part {
 	return parts
 }
 
+// sameSignal is how close a second signal is the first one again: timeout(1), and
+// a terminal with a supervisor, send each to the process and to its group.
+const sameSignal = 500 * time.Millisecond
+
 // run moves messages until a signal, or until a part fails. The second signal
 // ends the process.
 func (p *plant) run(ctx context.Context, cancel context.CancelFunc, signals <-chan os.Signal, errout io.Writer) error {
 	var helpers sync.WaitGroup
 	served, unserve := context.WithCancel(context.WithoutCancel(ctx)) // until the drain is over
 	helpers.Go(func() {
-		for n := 0; ; n++ {
+		for first := (time.Time{}); ; {
 			select {
 			case <-served.Done():
 				return
 			case sig := <-signals:
-				if n > 0 {
+				if !first.IsZero() && time.Since(first) < sameSignal {
+					continue
+				}
+				if !first.IsZero() {
 					p.log.Error("second signal: weir ends at once", "signal", sig.String())
 					p.router.Ledger().WriteTo(errout)
 					os.Exit(exitFailed)
 				}
+				first = time.Now()
 				p.log.Info("weir stops", "signal", sig.String())
 				cancel()
 			}

@@ -172,6 +172,7 @@ func (d *Document) Has(keys ...string) bool {
 }
 
 func (d *Document) add(m Mistake) {
+	m.What = strings.Join(strings.FieldsFunc(m.What, func(r rune) bool { return r == '\n' || r == '\t' }), " ") // servers' words may have several lines
 	if len(d.revealed) > 0 {
 		hide := strings.NewReplacer(d.revealed...)
 		m.What, m.Hint = hide.Replace(m.What), hide.Replace(m.Hint)

@@ -3,6 +3,7 @@ package wasmhost
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,10 @@ func explain(err error) (c cause, text, trace string) {
 		return causeExit, fmt.Sprintf("the guest left with proc_exit(%d)", e.ExitCode()), ""
 	}
 	text, trace = splitTrace(err)
+	if _, ok := errors.AsType[runtime.Error](err); ok { // in a host function: the guest's trap, but our mistake
+		_, stack, _ := strings.Cut(err.Error(), "\n\nGo runtime stack trace:\n")
+		return causeTrap, "BUG: host function: " + text, trace + "\n" + stack
+	}
 	// wazero's own errors are in a package that others cannot name.
 	if strings.Contains(text, "stack overflow") {
 		return causeStack, text, trace

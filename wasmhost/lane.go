@@ -31,6 +31,9 @@ var errTurn = errors.New("the batch has had its turn")
 // Apply gives each message to the guest. It is never called concurrently.
 func (l *lane) Apply(ctx context.Context, b *router.Batch) *router.Held {
 	msgs, began, done := b.Messages(), time.Now(), 0
+	if len(msgs) == 0 {
+		return nil
+	}
 	defer l.settle()
 	if l.guest.breaker.isOpen() {
 		var held *router.Held

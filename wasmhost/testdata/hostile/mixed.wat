@@ -1,0 +1,15 @@
+;; "spin…" spins, "trap…" edits and traps, "drop…" drops, "reject…" rejects, all else keeps with an edit
+(module
+  (import "weir_v1" "field_get" (func $get (param i32 i32 i32 i32) (result i32)))
+  (import "weir_v1" "field_set" (func $set (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "messageapp_namex")
+  (func (export "weir_process") (result i32) (local $c i32)
+    (drop (call $get (i32.const 0) (i32.const 7) (i32.const 64) (i32.const 100)))
+    (drop (call $set (i32.const 7) (i32.const 8) (i32.const 15) (i32.const 1)))
+    (local.set $c (i32.load8_u (i32.const 64)))
+    (if (i32.eq (local.get $c) (i32.const 0x73)) (then (loop $l (br $l))))
+    (if (i32.eq (local.get $c) (i32.const 0x74)) (then unreachable))
+    (if (i32.eq (local.get $c) (i32.const 0x64)) (then (return (i32.const 1))))
+    (if (i32.eq (local.get $c) (i32.const 0x72)) (then (return (i32.const 3))))
+    (i32.const 0)))

@@ -73,6 +73,7 @@ func run(c *cobra.Command) error {
 		}
 		return err
 	}
+	debug.FreeOSMemory() // what compiling the filters took
 	if configPaths(c) == nil {
 		io.WriteString(c.ErrOrStderr(), welcome)
 	}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/config"
+	"github.com/weirlog/weir/router/sqlstore"
+	"github.com/weirlog/weir/router/syslog"
+)
+
+// destination is a kind's settings among those that every destination has.
+type destination struct {
+	Kind          any           `yaml:",inline"` // settings of the kind, by pointer
+	FlushLines    int           `yaml:"flush_lines"`
+	FlushBytes    config.Size   `yaml:"flush_bytes"`
+	FlushTimeout  time.Duration `yaml:"flush_timeout"`
+	FlushSeverity severity      `yaml:"flush_severity"`
+	Buffer        buffer        `yaml:"buffer"`
+	kind          *kind
+}
+
+// buffer says what happens when a destination's share of the memory is full.
+type buffer struct {
+	WhenFull string `yaml:"when_full"`
+}
+
+// severity is a word of RFC 5427 or syslog(3), or its number; off is -1.
+type severity int
+
+func (s *severity) UnmarshalConfig(v *config.Value) {
+	var word string
+	if !v.Decode(&word) {
+		return
+	}
+	if word == "off" {
+		*s = -1
+		return
+	}
+	n, ok := syslog.ParseSeverity(word)
+	if !ok {
+		for _, p := range config.OneOf("", word, severityWords()...) {
+			v.Errorf(p.Hint, "%q is no severity", word)
+		}
+	}
+	*s = severity(n)
+}
+
+// String is the word that UnmarshalConfig reads.
+func (s severity) String() string {
+	if s < 0 {
+		return "off"
+	}
+	return syslog.SeverityName(uint8(s))
+}
+
+func severityWords() []string {
+	words := []string{"off"}
+	for n := range uint8(8) {
+		words = append(words, syslog.SeverityName(n))
+	}
+	return words
+}
+
+// UnmarshalConfig finds the kind by its key, then reads all keys strictly.
+func (d *destination) UnmarshalConfig(v *config.Value) {
+	var found []*kind
+	for _, key := range v.Keys() {
+		for i := range destinationKinds {
+			if destinationKinds[i].key == key {
+				found = append(found, &destinationKinds[i])
+			}
+		}
+	}
+	switch {
+	case !v.IsMap():
+		v.Errorf(kindKeys()+": and its settings", "a destination needs to say what it is")
+		return
+	case len(found) == 0:
+		v.Errorf("one of "+kindKeys(), "no key says what kind of destination this is")
+		return
+	case len(found) > 1:
+		v.Errorf("a name for each", "two destinations in one: %s and %s", found[0].key, found[1].key)
+		return
+	}
+	*d = destination{kind: found[0], Kind: found[0].settings(), FlushLines: found[0].flushLines, FlushBytes: 4 << 20,
+		FlushTimeout: time.Second, FlushSeverity: -1, Buffer: buffer{WhenFull: string(router.Block)}}
+	type plain destination
+	v.Decode((*plain)(d))
+}
+
+func (d *destination) Check() []config.Problem {
+	var bad []config.Problem
+	if c, ok := d.Kind.(config.Checker); ok {
+		bad = c.Check()
+	}
+	bad = append(bad, config.OneOf("buffer.when_full", d.Buffer.WhenFull, string(router.Block), string(router.DropOldest), string(router.DropNewest))...)
+	if d.FlushLines < 1 || d.FlushLines > 1_000_000 {
+		bad = append(bad, config.Problem{Path: "flush_lines", What: fmt.Sprintf("%d rows make no transaction", d.FlushLines), Hint: "1 to 1000000"})
+	}
+	if d.FlushBytes < 1 {
+		bad = append(bad, config.Problem{Path: "flush_bytes", What: "a transaction of no bytes", Hint: "4MiB"})
+	}
+	if d.FlushTimeout < time.Millisecond || d.FlushTimeout > time.Hour {
+		bad = append(bad, config.Problem{Path: "flush_timeout", What: fmt.Sprintf("%v between transactions", d.FlushTimeout), Hint: "1ms to 1h"})
+	}
+	return bad
+}
+
+// remote reports whether a destination's database is on another machine.
+func (d *destination) remote() bool {
+	c, ok := d.Kind.(*sqlstore.Config)
+	return ok && c.Remote()
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/weirlog/weir/filters/stock"
+	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/config"
+	"github.com/weirlog/weir/router/file"
+	"github.com/weirlog/weir/wasmhost"
+)
+
+// memorySum is what weir needs when everything is full.
+type memorySum struct {
+	messages, guests config.Size
+	rows             []string // one for each filter
+}
+
+const (
+	ownMemory  = 48 << 20 // what weir needs without messages and filters
+	codeGrowth = 8        // bytes of machine code and its tables for each byte of a module, at most
+)
+
+func (s *settings) memorySum() memorySum {
+	sum := memorySum{messages: s.Memory}
+	for _, e := range s.Filters {
+		n := runtime.GOMAXPROCS(0)
+		if e.Value.Instances == wasmhost.One {
+			n = 1
+		}
+		code := config.Size(moduleSize(&e.Value)) * codeGrowth
+		one := e.Value.Memory*config.Size(n) + code
+		sum.guests += one
+		sum.rows = append(sum.rows, fmt.Sprintf("  %9s  filter %s: %d × %v and %v of code", about(one), e.Name, n, e.Value.Memory, about(code)))
+	}
+	return sum
+}
+
+// moduleSize is how many bytes a filter's module has; 0 when it cannot be read.
+func moduleSize(f *wasmhost.Config) int64 {
+	if name, ok := f.Stock(); ok {
+		b, _ := stock.Module(name)
+		return int64(len(b))
+	}
+	info, err := os.Stat(f.Module)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func (m memorySum) total() config.Size { return m.messages + m.guests + ownMemory }
+
+func (s *settings) printSum(w io.Writer) {
+	sum := s.memorySum()
+	fmt.Fprintf(w, "memory, when everything is full:\n")
+	fmt.Fprintf(w, "  %9s  messages in flight (memory:)\n", about(sum.messages))
+	for _, row := range sum.rows {
+		fmt.Fprintln(w, row)
+	}
+	fmt.Fprintf(w, "  %9s  weir itself\n", about(ownMemory))
+	fmt.Fprintf(w, "  %9s  in all\n", about(sum.total()))
+}
+
+// about is a size in MiB, for sums.
+func about(n config.Size) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// tryMemory asks the router whether the memory suffices for its shares.
+func (s *settings) tryMemory(doc *config.Document) {
+	for _, e := range s.Sources {
+		least := e.Value.MaxMessage
+		if slices.ContainsFunc(e.Value.Listen, func(l string) bool { return strings.HasPrefix(l, "tcp://") || strings.HasPrefix(l, "unix://") }) {
+			least += config.Size(e.Value.MaxConnections) * connectionMemory
+		}
+		if least > s.Memory {
+			doc.Errorf(doc.At("sources", e.Name, "max_connections"), fmt.Sprintf("memory: %v, or fewer connections", roundUp(least)),
+				"source %s: %d connections of %v and one message of %v are more than memory: %v", e.Name, e.Value.MaxConnections, config.Size(connectionMemory), e.Value.MaxMessage, s.Memory)
+		}
+	}
+	if doc.Err() != nil {
+		return
+	}
+	c := s.routerConfig()
+	for i := range c.Destinations {
+		c.Destinations[i].Destination = file.Discard{}
+	}
+	for i := range c.Routes {
+		for k := range c.Routes[i].Filters {
+			c.Routes[i].Filters[k].Filters = make([]router.Filter, runtime.GOMAXPROCS(0))
+		}
+	}
+	if _, err := router.New(c); err != nil {
+		doc.Errorf(doc.At("memory"), "more memory, or a smaller max_message", "%v", err)
+	}
+}
+
+// connectionMemory is what an idle connection costs.
+const connectionMemory = 4 << 10
+
+func roundUp(n config.Size) config.Size { return (n + 1<<20 - 1) &^ (1<<20 - 1) }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/weirlog/weir/router/config"
+)
+
+var goodName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
+
+// wire checks what no part can check alone: limits of the whole, and the names
+// by which things hang together.
+func (s *settings) wire(doc *config.Document) {
+	if s.Memory < 1<<20 {
+		doc.Errorf(doc.At("memory"), "64MiB; at least 1MiB", "%v is too little to move messages in", s.Memory)
+	}
+	if s.DrainTimeout < time.Second {
+		doc.Errorf(doc.At("drain_timeout"), "30s; at least 1s", "%v is too short to end a transaction", s.DrainTimeout)
+	}
+	if s.StateDir == "" {
+		doc.Errorf(doc.At("state_dir"), "/var/lib/weir", "no directory")
+	}
+	used, strange := map[string]bool{}, map[string]bool{}
+	names := func(kind string, names []string) {
+		for _, n := range names {
+			if !goodName.MatchString(n) {
+				doc.Errorf(doc.At(kind, n), "letters, digits, _ - and . (at most 63)", "%q is no name", n)
+			}
+		}
+	}
+	names("sources", s.Sources.Names())
+	names("filters", s.Filters.Names())
+	names("destinations", s.Destinations.Names())
+	names("routes", s.Routes.Names())
+	for _, r := range s.Routes {
+		refer := func(key, kind, section string, list, known []string, once bool) {
+			if len(known) == 0 && doc.Has(section) {
+				return // it did not decode: that is told already
+			}
+			for i, name := range list {
+				at := doc.At("routes", r.Name, key, fmt.Sprint(i))
+				switch {
+				case !slices.Contains(known, name):
+					doc.Unknown(at, kind, name, known)
+					strange[section] = true // one that seems unused may be meant
+				case once && slices.Contains(list[:i], name):
+					doc.Errorf(at, "once", "route %s names %s twice", r.Name, name)
+				}
+				used[section+"."+name] = true
+			}
+		}
+		refer("from", "source", "sources", r.Value.From, s.Sources.Names(), true)
+		refer("filters", "filter", "filters", r.Value.Filters, s.Filters.Names(), false)
+		refer("to", "destination", "destinations", r.Value.To, s.Destinations.Names(), true)
+	}
+	if len(s.Routes) == 0 && !doc.Has("routes") {
+		doc.Errorf(doc.At("routes"), "routes: {main: {from: […], to: […]}}", "no route: nothing would be moved")
+	}
+	unused := func(section, what string, place config.Place, name string) {
+		if !used[section+"."+name] && !strange[section] {
+			doc.Warnf(place, "name it in a route, or remove it", "%s %s is used by no route", what, name)
+		}
+	}
+	for _, e := range s.Sources {
+		if !used["sources."+e.Name] && !strange["sources"] {
+			doc.Warnf(e.Place, "name it in the from: of a route, or remove it", "no route takes what source %s brings: it would be counted as unrouted", e.Name)
+		}
+	}
+	for _, e := range s.Filters {
+		unused("filters", "filter", e.Place, e.Name)
+	}
+	for _, e := range s.Destinations {
+		unused("destinations", "destination", e.Place, e.Name)
+	}
+}

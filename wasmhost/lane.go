@@ -167,7 +167,14 @@ func (l *lane) costs(d time.Duration) {
 func (l *lane) renew(ctx context.Context) *router.Held {
 	g := l.guest
 	began := time.Now()
-	in, wait, err := g.take(ctx)
+	var in *instance
+	var wait time.Duration
+	var err error
+	if l.lost {
+		in, wait, err = g.take(ctx)
+	} else { // the first of its lane is no fault's
+		in, err = g.newInstance(ctx)
+	}
 	if err == errSoon {
 		return &router.Held{Retry: wait, Cause: err}
 	}

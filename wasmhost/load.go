@@ -48,7 +48,7 @@ func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
 	if h.inspect(module, &about); len(about.Refused) > 0 {
-		return nil, fmt.Errorf("%s: %s", cfg.Module, strings.Join(about.Refused, "; "))
+		return nil, fmt.Errorf("%s: %s", cfg.Module, about.why())
 	}
 	compiled, err := h.compile(ctx, module.Bytes)
 	if err != nil {

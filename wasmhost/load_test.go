@@ -49,6 +49,9 @@ func TestModulesAreRefusedWithTheReason(t *testing.T) {
 	imports(`(import "env" "t" (table 1 funcref))`, "imports the table env.t")
 	check(`(import "env" "memory" (memory 1))`+process+`(export "memory" (memory 0))`, "imports the memory env.memory")
 
+	imports(`(import "\1b[2Jm" "f" (func))`, `"\x1b[2Jm".f`)
+	check(strings.Repeat(`(import "mine" "f" (func))`, 1000)+memory+process, "and 990 more")
+
 	// All that is wrong is told at once.
 	check(`(import "mine" "f" (func))(import "weir_v1" "emit" (func))`+process, "mine.f", "weir_v1.emit", "exports no memory")
 }

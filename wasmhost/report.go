@@ -3,6 +3,7 @@ package wasmhost
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tetratelabs/wazero/api"
@@ -24,10 +25,10 @@ type Report struct {
 // inspect judges a module by what it imports and exports.
 func (h *Host) inspect(m *meter.Module, r *Report) {
 	for _, im := range m.Imports {
-		r.Imports = append(r.Imports, fmt.Sprintf("%s.%s %s", im.Module, im.Name, describe(im.Kind, im.Type)))
+		r.Imports = append(r.Imports, fmt.Sprintf("%s %s", importName(im), describe(im.Kind, im.Type)))
 	}
 	for _, ex := range m.Exports {
-		r.Exports = append(r.Exports, fmt.Sprintf("%s %s", ex.Name, describe(ex.Kind, ex.Type)))
+		r.Exports = append(r.Exports, fmt.Sprintf("%s %s", printable(ex.Name), describe(ex.Kind, ex.Type)))
 	}
 	if m.Memory != nil {
 		r.Memory = fmt.Sprintf("%d to %d pages of 64 KiB", m.Memory.Min, m.Memory.Max)
@@ -47,6 +48,29 @@ func (h *Host) inspect(m *meter.Module, r *Report) {
 	r.Refused = append(r.Refused, refuseExports(m)...)
 }
 
+func importName(im meter.Import) string { return printable(im.Module) + "." + printable(im.Name) }
+
+// printable is a name from a module as it may be shown on a terminal.
+func printable(name string) string {
+	const longest = 200
+	if len(name) > longest {
+		name = name[:longest] + "…"
+	}
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
+}
+
+// why joins the first reasons of a refusal: a module may have many thousands of bad imports.
+func (r *Report) why() string {
+	const most = 10
+	if n := len(r.Refused); n > most {
+		return strings.Join(r.Refused[:most], "; ") + fmt.Sprintf("; and %d more", n-most)
+	}
+	return strings.Join(r.Refused, "; ")
+}
+
 func isNative(m *meter.Module) bool {
 	return hasExport(m, abiProcess) || importsFrom(m, abiModule)
 }
@@ -61,7 +85,7 @@ func importsFrom(m *meter.Module, module string) bool {
 
 // refuseImport says why the host cannot give what a module imports; "": it can.
 func (h *Host) refuseImport(im meter.Import) string {
-	name := im.Module + "." + im.Name
+	name := importName(im)
 	if im.Kind != meter.Func {
 		return fmt.Sprintf("imports the %s %s, but a filter must bring its own (linker: leave out --import-memory, --import-table and -shared)", im.Kind, name)
 	}
@@ -82,7 +106,7 @@ func (h *Host) refuseImport(im meter.Import) string {
 		return wrongType(name, im.Type, meter.FuncType{Params: f.ParamTypes(), Results: f.ResultTypes()})
 	default:
 		return fmt.Sprintf("imports %s %s, and there is no module %s for filters (there are %s, wasi_snapshot_preview1 and, for AssemblyScript, env)",
-			name, describe(im.Kind, im.Type), im.Module, abiModule)
+			name, describe(im.Kind, im.Type), printable(im.Module), abiModule)
 	}
 	i := slices.IndexFunc(known, func(f hostFunction) bool { return f.name == im.Name })
 	if i < 0 {
@@ -128,7 +152,7 @@ func refuseExports(m *meter.Module) (why []string) {
 		case slices.Contains(abiLater, ex.Name):
 			why = append(why, fmt.Sprintf("exports %s, which is not in this version of weir", ex.Name))
 		case i < 0:
-			why = append(why, fmt.Sprintf("exports %s, which is not in %s (names that begin with %s are kept for it)", ex.Name, abiModule, abiPrefix))
+			why = append(why, fmt.Sprintf("exports %s, which is not in %s (names that begin with %s are kept for it)", printable(ex.Name), abiModule, abiPrefix))
 		case ex.Kind != meter.Func:
 			why = append(why, fmt.Sprintf("exports %s as a %s, but it must be a function", ex.Name, ex.Kind))
 		default:

@@ -211,13 +211,15 @@ const (
 // is its length with the space.
 func (f *Framer) scanCount(s []byte) (kind countKind, n, count int) {
 	const digits = 10
+	wide := int64(0) // ten digits are more than an int of 32 bits
 	for n < len(s) && isDigit(s[n]) {
 		if n == digits {
 			return noCount, 0, 0
 		}
-		count = count*10 + int(s[n]-'0')
+		wide = wide*10 + int64(s[n]-'0')
 		n++
 	}
+	count = int(min(wide, int64(f.Hard)+1))
 	free := f.counted || f.Framing == FramingOctet
 	switch {
 	case n == len(s):

@@ -194,12 +194,13 @@ func cutReference(data []byte, limit, hard int) (r cutResult) {
 		if len(data) == 0 {
 			return r
 		}
-		digits, count := 0, 0
+		digits, wide := 0, int64(0)
 		for digits < len(data) && digits < 11 && isDigit(data[digits]) {
-			count = count*10 + int(data[digits]-'0')
+			wide = wide*10 + int64(data[digits]-'0')
 			digits++
 		}
-		is := digits > 0 && digits < 11 && count <= hard
+		is := digits > 0 && digits < 11 && wide <= int64(hard)
+		count := int(min(wide, int64(hard)))
 		if is && counted && digits == len(data) {
 			r.Lost = true // a lone count
 			return r

@@ -39,7 +39,7 @@ type runner struct {
 	guests map[string]*wasmhost.Guest // by configuration
 }
 
-func newRunner(t *testing.T) *runner {
+func newRunner(t testing.TB) *runner {
 	t.Helper()
 	log := &guestLog{}
 	h, err := wasmhost.Open(t.Context(), wasmhost.Options{CacheDir: compiled, Log: slog.New(log)})
@@ -64,7 +64,7 @@ func (r *runner) open(ctx context.Context, module string, config json.RawMessage
 	return r.host.Load(ctx, "case", c)
 }
 
-func (r *runner) load(t *testing.T, module string, config json.RawMessage) *wasmhost.Guest {
+func (r *runner) load(t testing.TB, module string, config json.RawMessage) *wasmhost.Guest {
 	t.Helper()
 	g, err := r.open(t.Context(), module, config)
 	if err != nil {

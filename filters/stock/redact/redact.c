@@ -122,11 +122,12 @@ WEIR_INIT(void) {
 
 // ---- one message ----
 
-static __attribute__((noinline)) bool hide(char *t, int32_t n) {
+static NOINLINE bool hide(char *t, int32_t n) {
     bool found = false;
-    if (set.tokens) found |= hide_tokens(t, n, set.mask);
-    if (set.emails) found |= hide_emails(t, n, set.mask);
-    if (set.cards) found |= hide_cards(t, n, set.mask);
+    int32_t digits, kinds = survey(t, n, &digits);
+    if (set.tokens && kinds & WORD) found |= hide_tokens(t, n, set.mask);
+    if (set.emails && kinds & AT) found |= hide_emails(t, n, set.mask);
+    if (set.cards && digits >= 13) found |= hide_cards(t, n, set.mask);
     return found;
 }
 

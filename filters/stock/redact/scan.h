@@ -5,6 +5,8 @@
 
 #include "weir.h"
 
+#define NOINLINE __attribute__((noinline))
+
 static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static inline bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 static inline bool is_high(char c) { return (unsigned char)c >= 0x80; } // part of a UTF-8 letter
@@ -21,16 +23,38 @@ static inline void cover(char *t, int32_t from, int32_t to, char mask) {
 }
 
 // has tells whether the lower-case word stands at i, in any case.
-static inline bool has(const char *t, int32_t n, int32_t i, const char *word) {
+static NOINLINE bool has(const char *t, int32_t n, int32_t i, const char *word) {
     for (; *word; word++, i++)
         if (i >= n || (is_letter(t[i]) ? (t[i] | 0x20) : t[i]) != *word) return false;
     return true;
 }
 
+// What a byte may be a sign of, so that most of a text is passed over at a look: the b of "bearer", the z of "authorization".
+enum { DIGIT = 1, AT = 2, WORD = 4 };
+static const unsigned char kind[256] = {
+    ['0'] = DIGIT, ['1'] = DIGIT, ['2'] = DIGIT, ['3'] = DIGIT, ['4'] = DIGIT, ['5'] = DIGIT, ['6'] = DIGIT, ['7'] = DIGIT,
+    ['8'] = DIGIT, ['9'] = DIGIT, ['@'] = AT, ['%'] = AT, ['b'] = WORD, ['B'] = WORD, ['z'] = WORD, ['Z'] = WORD,
+};
+
+static inline int32_t kind_of(char c) { return kind[(unsigned char)c]; }
+
+// survey returns which kinds of bytes a text has, and counts its digits.
+static NOINLINE int32_t survey(const char *t, int32_t n, int32_t *digits) {
+    int32_t all = 0, count = 0;
+#pragma clang loop unroll_count(8) // the meter counts at each turn
+    for (int32_t i = 0; i < n; i++) {
+        int32_t k = kind_of(t[i]);
+        all |= k;
+        count += k & DIGIT;
+    }
+    *digits = count;
+    return all;
+}
+
 // ---- cards: 13 to 19 digits, in groups that one space or dash separates, with a right check digit (Luhn) ----
 
 // card_at returns the end of the longest card whose first group of digits starts at i, or 0. Groups are never cut.
-static int32_t card_at(const char *t, int32_t n, int32_t i) {
+static NOINLINE int32_t card_at(const char *t, int32_t n, int32_t i) {
     int32_t best = 0, digits = 0, single = 0, doubled = 0; // sums in which the last digit counts once, or doubled
     bool one_piece = true;
     for (int32_t p = i; p < n; p++) {
@@ -69,30 +93,35 @@ static bool hide_cards(char *t, int32_t n, char mask) {
     return found;
 }
 
-// ---- e-mail addresses: local part, @ (or %40), a domain with at least one dot and a last label that begins with a letter ----
+// ---- e-mail addresses: local part, @ (or %40), a domain in which a label of two letters or more follows a dot ----
 
 static inline bool is_local(char c) { return is_letter(c) || is_digit(c) || is_high(c) || is_one_of(c, ".!#$%&'*+^_~-"); }
 static inline bool is_host(char c) { return is_letter(c) || is_digit(c) || is_high(c) || c == '-'; }
 
 static bool hide_emails(char *t, int32_t n, char mask) {
     bool found = false;
-    int32_t low = 0; // a local part never reaches back behind an earlier @: that keeps it linear
+    // A local part never reaches back behind an earlier @ (or, for %40, an earlier %40): that keeps it linear.
+    int32_t low_at = 0, low_coded = 0;
     for (int32_t i = 0; i < n; i++) {
+        if (kind_of(t[i]) != AT) continue;
         int32_t at = t[i] == '@' ? 1 : has(t, n, i, "%40") ? 3 : 0;
         if (at == 0) continue;
-        int32_t from = i, domain = i + at, to = domain, dot = 0;
+        int32_t from = i, domain = i + at, to = domain;
+        bool named = false; // a label behind a dot begins with a letter
+        int32_t low = at == 1 ? low_at : low_coded;
         while (from > low && is_local(t[from - 1])) from--;
         while (from < i && t[from] == '\'') from++; // a quote around it
-        low = domain;
+        low_coded = domain;
+        if (at == 1) low_at = domain;
         while (to < n && (is_host(t[to]) || (t[to] == '.' && to > domain && to + 1 < n && is_host(t[to + 1])))) {
-            if (t[to] == '.') dot = to;
+            if (t[to] == '.' && (is_letter(t[to + 1]) || is_high(t[to + 1])) && to + 2 < n && is_host(t[to + 2])) named = true;
             to++;
         }
-        if (from == i || dot == 0 || to - dot < 3 || is_digit(t[dot + 1]) || t[dot + 1] == '-') continue;
+        if (from == i || !named) continue;
         cover(t, from, to, mask);
         found = true;
         i = to - 1;
-        low = to;
+        low_at = low_coded = to;
     }
     return found;
 }
@@ -113,8 +142,8 @@ static inline int32_t word_end(const char *t, int32_t n, int32_t i) {
 }
 
 // hide_bearer covers the token of the word "bearer" at i. Returns the place behind it, i when there is none.
-static int32_t hide_bearer(char *t, int32_t n, int32_t i, char mask) {
-    if (i > 0 && (is_letter(t[i - 1]) || is_digit(t[i - 1]))) return i;
+static NOINLINE int32_t hide_bearer(char *t, int32_t n, int32_t i, char mask) {
+    if (i > 0 && is_letter(t[i - 1])) return i;
     int32_t p = i + 6, from = has(t, n, p, "%20") ? p + 3 : skip(t, n, p, " \t");
     if (from < n && (t[from] == ':' || t[from] == '=')) from = skip(t, n, from + 1, " \t\"'\\");
     if (from == p) return i;
@@ -126,7 +155,7 @@ static int32_t hide_bearer(char *t, int32_t n, int32_t i, char mask) {
 
 // hide_authorization covers the credentials of the word "authorization" at i. A scheme with one token keeps its name
 // and the text behind the token; of the others all is covered up to the closing quote or the end of the line.
-static int32_t hide_authorization(char *t, int32_t n, int32_t i, char mask) {
+static NOINLINE int32_t hide_authorization(char *t, int32_t n, int32_t i, char mask) {
     int32_t p = skip(t, n, i + 13, " \t\"'\\");
     if (p >= n || (t[p] != ':' && t[p] != '=')) return i;
     bool colon = t[p] == ':';
@@ -156,11 +185,13 @@ static int32_t hide_authorization(char *t, int32_t n, int32_t i, char mask) {
 
 static bool hide_tokens(char *t, int32_t n, char mask) {
     bool found = false;
+#pragma clang loop unroll_count(8)
     for (int32_t i = 0; i < n; i++) {
+        if (kind_of(t[i]) != WORD) continue;
         int32_t end = i;
-        if ((t[i] | 0x20) == 'a' && has(t, n, i, "authorization")) end = hide_authorization(t, n, i, mask);
+        if ((t[i] | 0x20) == 'z' && i >= 7 && has(t, n, i - 7, "authorization")) end = hide_authorization(t, n, i - 7, mask);
         else if ((t[i] | 0x20) == 'b' && has(t, n, i, "bearer")) end = hide_bearer(t, n, i, mask);
-        if (end == i) continue;
+        if (end <= i) continue;
         found = true;
         i = end - 1;
     }

@@ -139,7 +139,7 @@ func (d *postgres) beginSQL() string {
 	if d.lockable {
 		fmt.Fprintf(&b, "LOCK TABLE ONLY %s IN ROW EXCLUSIVE MODE; ", d.table.sql())
 	}
-	b.WriteString(d.printSQL())
+	b.WriteString("EXECUTE weir_print")
 	return b.String()
 }
 
@@ -151,7 +151,7 @@ func (d *postgres) beginFailure(err error) (*failure, error) {
 	}
 	f := pgFailure("begin", err)
 	switch f.class {
-	case temp, slow, down, standstill:
+	case temp, slow, down, standstill, ours:
 	default:
 		f.class = operator
 	}
@@ -344,7 +344,7 @@ func (d *postgres) names() string {
 func (d *postgres) writeEach(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	d.auto.begin(msgs)
 	start, known := d.auto.next, len(d.auto.bad)
-	result, err := d.first(ctx, d.printSQL)
+	result, err := d.first(ctx, func() string { return "EXECUTE weir_print" })
 	if err != nil {
 		f, err := d.beginFailure(err)
 		if f != nil {

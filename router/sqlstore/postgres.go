@@ -66,6 +66,10 @@ func (d *postgres) connect(ctx context.Context) (err error) {
 	if err := d.create(ctx); err != nil {
 		return err
 	}
+	// Planned once: it runs in every transaction.
+	if _, err := d.exec(ctx, "PREPARE weir_print AS "+d.printSQL()); err != nil {
+		return beforeRows(pgFailure("prepare", err))
+	}
 	return d.readCatalogue(ctx)
 }
 

@@ -50,10 +50,6 @@ const (
 	inRest          // what is behind the first Max bytes of a line
 )
 
-// tailMin is the first capacity of the tail, which doubles from there. A tail of
-// this size is kept for the next frame, a larger one is given back.
-const tailMin = 512
-
 // Next looks for a frame in data, which follows what the last call consumed. n
 // bytes were consumed; the caller goes on with data[n:]. A nil frame means that
 // all of data was consumed and no frame is complete. The frame is valid until
@@ -185,20 +181,6 @@ func (f *Framer) End(byPeer bool) (frame []byte, lost bool) {
 // FramingOctet met something that is no count.
 func (f *Framer) Bad() bool { return f.bad }
 
-// Unfinished is how many bytes of an unfinished frame are stored.
-func (f *Framer) Unfinished() int {
-	if f.kept {
-		return 0
-	}
-	return len(f.tail) + f.headLen
-}
-
-// Release gives the store for unfinished frames back. What is in it is gone.
-func (f *Framer) Release() {
-	f.grow(0)
-	f.kept = false
-}
-
 type countKind uint8
 
 const (
@@ -252,65 +234,6 @@ func (f *Framer) begin(kind countKind, count int) {
 		f.bad = true
 	default:
 		f.state = inLine
-	}
-}
-
-// storeLine keeps what belongs to the line's first Max bytes, and reports
-// whether the line is longer. CRs behind them may yet turn out to be its end.
-func (f *Framer) storeLine(part []byte) (over bool) {
-	n := min(len(part), f.Max-len(f.tail))
-	f.store(part[:n])
-	for _, c := range part[n:] {
-		if c != '\r' {
-			return true
-		}
-		f.crs++
-	}
-	return false
-}
-
-// store appends to the tail.
-func (f *Framer) store(part []byte) {
-	if need := len(f.tail) + len(part); need > cap(f.tail) {
-		size := max(cap(f.tail), tailMin)
-		for size < need {
-			size *= 2
-		}
-		if !f.grow(size) {
-			return
-		}
-	}
-	f.tail = append(f.tail, part...)
-}
-
-// grow changes the tail's capacity.
-func (f *Framer) grow(size int) bool {
-	if f.Grow != nil && size != cap(f.tail) && !f.Grow(cap(f.tail), size) {
-		f.bad = true
-		return false
-	}
-	if size == 0 {
-		f.tail = nil
-		return true
-	}
-	tail := make([]byte, len(f.tail), size)
-	copy(tail, f.tail)
-	f.tail = tail
-	return true
-}
-
-// hand gives the tail out as a frame.
-func (f *Framer) hand() []byte {
-	f.kept = true
-	return f.tail
-}
-
-// reset empties the tail after it was handed out.
-func (f *Framer) reset() {
-	f.kept, f.crs = false, 0
-	f.tail = f.tail[:0]
-	if cap(f.tail) > tailMin {
-		f.grow(0)
 	}
 }
 

@@ -312,3 +312,14 @@ func FuzzConfig(f *testing.F) {
 		}
 	})
 }
+
+func TestTwentyThousandMistakesAreTold(t *testing.T) {
+	var b strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	d := Parse(&sample{}, sampleOptions, "weir.yaml", []byte(b.String()))
+	if n := len(d.Mistakes()); n != 20_000 || strings.Count(d.Err().Error(), "unknown key") != n {
+		t.Errorf("%d mistakes", n)
+	}
+}

@@ -25,7 +25,15 @@ type Document struct {
 	files    []*file
 	places   map[string]spot
 	mistakes []Mistake
+	told     map[told]bool
 	revealed []string // pairs: what a ${file:…} gave, and what to show for it
+}
+
+// told is what keeps a mistake from being told twice: an alias is decoded more
+// than once, and parts are checked by the whole, too.
+type told struct {
+	place Place
+	what  string
 }
 
 // Load reads files into a value, given by pointer. A path may name a directory:
@@ -61,7 +69,7 @@ func newDocument(opts Options) *Document {
 	if opts.Env == nil {
 		opts.Env = os.LookupEnv
 	}
-	return &Document{opts: opts, places: map[string]spot{}}
+	return &Document{opts: opts, places: map[string]spot{}, told: map[told]bool{}}
 }
 
 func (d *Document) open(name string) *file {
@@ -177,11 +185,11 @@ func (d *Document) add(m Mistake) {
 		hide := strings.NewReplacer(d.revealed...)
 		m.What, m.Hint = hide.Replace(m.What), hide.Replace(m.Hint)
 	}
-	for _, o := range d.mistakes {
-		if o.Place == m.Place && o.What == m.What {
-			return
-		}
+	k := told{m.Place, m.What}
+	if d.told[k] {
+		return
 	}
+	d.told[k] = true
 	d.mistakes = append(d.mistakes, m)
 }
 

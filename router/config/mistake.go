@@ -55,7 +55,7 @@ func (p Place) quote(b *strings.Builder) {
 		_, size := utf8.DecodeRuneInString(line[i:])
 		i += max(size, 1)
 	}
-	line, before = hideIn(line, before, p.file.secretBlock(p.Line), p.file.secrets)
+	line, before = hideIn(line, before, p.file.secret[p.Line-1], p.file.secrets)
 	if before > widest*2/3 { // keep the place in sight
 		cut := before - widest/3
 		for cut > 0 && !utf8.RuneStart(line[cut]) {

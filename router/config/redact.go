@@ -76,21 +76,27 @@ func isReference(text string) bool {
 	return strings.HasPrefix(text, "${") && strings.IndexByte(text, '}') == len(text)-1 && !strings.Contains(text, ":-")
 }
 
-// secretBlock reports whether a line stands in a block scalar (`password: |`)
-// whose key names a secret.
-func (f *file) secretBlock(line int) bool {
-	text := f.lines[line-1]
-	indent := len(text) - len(strings.TrimLeft(text, " "))
-	for i := line - 2; i >= 0; i-- {
-		above := f.lines[i]
-		if strings.TrimSpace(above) == "" {
+// findSecretBlocks finds the lines of block scalars (`password: |`) whose key
+// names a secret.
+func (f *file) findSecretBlocks() {
+	type level struct {
+		indent int
+		secret bool // lines deeper than this one are
+	}
+	var open []level
+	f.secret = make([]bool, len(f.lines))
+	for i, line := range f.lines {
+		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		if len(above)-len(strings.TrimLeft(above, " ")) < indent {
-			key, value, ok := strings.Cut(above, ":")
-			value = strings.TrimSpace(value)
-			return ok && secretKey.MatchString(key) && (value == "" || value[0] == '|' || value[0] == '>')
+		in := indent(line)
+		for len(open) > 0 && open[len(open)-1].indent >= in {
+			open = open[:len(open)-1]
 		}
+		f.secret[i] = len(open) > 0 && open[len(open)-1].secret
+		key, value, ok := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		begins := ok && secretKey.MatchString(key) && (value == "" || value[0] == '|' || value[0] == '>')
+		open = append(open, level{in, begins || f.secret[i]})
 	}
-	return false
 }

@@ -19,6 +19,7 @@ func (d *Document) parse(f *file, text []byte) {
 	defer func() { f.broken = len(d.mistakes) > before }()
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	f.lines = strings.Split(string(text), "\n")
+	f.findSecretBlocks()
 	for i, line := range f.lines {
 		f.lines[i] = strings.TrimSuffix(line, "\r")
 		if at := unreadable(f.lines[i]); at >= 0 {

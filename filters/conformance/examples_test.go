@@ -1,10 +1,13 @@
 package conformance
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,15 +64,45 @@ func TestExampleReadmesHaveOneShape(t *testing.T) {
 func TestExamplesBuiltByTheirReadmesPassTheirCases(t *testing.T) {
 	for dir, readme := range folders(t, "examples/filters") {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			runCases(t, buildByReadme(t, readme), filepath.Join(dir, "cases.jsonl"))
+			module := buildByReadme(t, readme)
+			runCases(t, module, filepath.Join(dir, "cases.jsonl"))
+			tryByReadme(t, readme, filepath.Dir(module))
 		})
 	}
 }
 
+// tryByReadme runs the command of a README's Try section in the folder where the module lies.
+func tryByReadme(t *testing.T, readme, dir string) {
+	t.Helper()
+	found := regexp.MustCompile("(?s)## Try\n.*?```sh\n(.+?)\n```").FindStringSubmatch(readme)
+	if found == nil {
+		t.Fatal("the README has no Try section with a command")
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", found[1])
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(weir())+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "{") && string(out) != "line 1: dropped\n" {
+		t.Errorf("%s\n%v: %s", found[1], err, out)
+	}
+}
+
+// weir builds the program and returns its path.
+var weir = sync.OnceValue(func() string {
+	path := filepath.Join(filepath.Dir(compiled), "weir")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/weir")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("%s: %v\n%s", cmd, err, out))
+	}
+	return path
+})
+
 func TestStockFiltersPassTheirCases(t *testing.T) {
-	for dir := range folders(t, "filters/stock") {
+	for dir, readme := range folders(t, "filters/stock") {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			runCases(t, "stock:"+filepath.Base(dir), filepath.Join(dir, "cases.jsonl"))
+			tryByReadme(t, readme, t.TempDir())
 		})
 	}
 }

@@ -82,7 +82,7 @@ func (s *store) await(t testing.TB, n int) []record {
 		}
 		select {
 		case <-s.arrived:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%d of %d messages arrived", len(s.all()), n)
 		}
 	}
@@ -237,7 +237,7 @@ func texts(all []record) (out []string) {
 // until waits for what another goroutine brings about.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("never: " + what)
 		}

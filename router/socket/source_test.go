@@ -152,7 +152,7 @@ func TestOctetStreamIsClosedAtAnythingElse(t *testing.T) {
 	if d := cmp.Diff([]string{"plain"}, texts(f.store.await(t, 1))); d != "" {
 		t.Error(d)
 	}
-	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); err == nil || timedOut(err) {
 		t.Errorf("still open: %v", err)
 	}
@@ -189,7 +189,7 @@ func TestConnectionsOverTheLimitAreRefused(t *testing.T) {
 	send(t, b, "<13>app: b\n")
 	f.store.await(t, 2)
 	c := f.dial(0)
-	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); err == nil || timedOut(err) {
 		t.Errorf("a third one is open: %v", err)
 	}
@@ -204,7 +204,7 @@ func TestIdleConnectionsAreClosedWhenAsked(t *testing.T) {
 	f := start(t, flowOptions{}, func(c *Config) { c.Listen, c.IdleTimeout = []string{"tcp://127.0.0.1:0"}, time.Second })
 	c := f.dial(0)
 	send(t, c, "<13>app: a\n<13>app: b")
-	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("%v", err)
 	}

@@ -178,6 +178,9 @@ func (l *lane) renew(ctx context.Context) *router.Held {
 	if err == errSoon {
 		return &router.Held{Retry: wait, Cause: err}
 	}
+	if err != nil && ctx.Err() != nil { // weir gives up, the guest is not to blame
+		return &router.Held{Retry: time.Second, Cause: context.Cause(ctx)}
+	}
 	if err != nil {
 		l.costs(time.Since(began))
 		g.unmade(err)

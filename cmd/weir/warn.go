@@ -77,7 +77,7 @@ func (s *settings) warnRoute(doc *config.Document, name string, r route, datagra
 		return
 	}
 	if local != "" {
-		doc.Warnf(doc.At("routes", name, "to"), "buffer: {when_full: drop_oldest} on "+remote+", or a route of its own for it",
+		doc.Warnf(doc.At("routes", name, "to"), "buffer: {when_full: drop_oldest} on "+remote+", or a source of its own for each",
 			"route %s: while %s cannot be reached, nothing reaches %s either: no longer holds that destinations do not wait for each other", name, remote, local)
 	}
 	for _, from := range r.From {

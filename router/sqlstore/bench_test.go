@@ -22,6 +22,7 @@ func BenchmarkEncode(b *testing.B) {
 			d.form = form
 			for b.Loop() {
 				d.encode(msgs)
+				d.all()
 			}
 			b.SetBytes(int64(len(d.buf)))
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(msgs)), "ns/row")

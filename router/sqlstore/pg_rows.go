@@ -9,9 +9,13 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-// rows are the messages of a transaction, encoded for the form in use.
+// rows are the messages of a transaction on their way into the form in use.
+// They are encoded while the first COPY sends them, so that the server works
+// meanwhile; they are kept until the end for those that have to go again.
 type rows struct {
 	s     scratch
+	msgs  []*router.Message // until the end of Write
+	next  int               // of msgs, the first that is not encoded
 	buf   []byte
 	ends  []int // of each row, in buf
 	index []int // of its message
@@ -31,31 +35,51 @@ func (r *rows) part(from, to int) []byte {
 	return r.buf[begin:r.ends[to-1]]
 }
 
-const keptBuffer = 8 << 20 // bytes of the largest buffer that is kept for the next transaction
+const (
+	keptBuffer = 8 << 20  // bytes of the largest buffer that is kept for the next transaction
+	someBytes  = 32 << 10 // that are encoded before they are sent
+)
 
-// encode encodes msgs anew. What a column cannot take goes to d.bad instead.
+// encode begins anew, with nothing encoded yet.
 func (d *postgres) encode(msgs []*router.Message) {
 	if cap(d.buf) > keptBuffer {
 		d.buf = nil
 	}
+	d.msgs, d.next = msgs, 0
 	d.buf, d.ends, d.index = d.buf[:0], d.ends[:0], d.index[:0]
 	d.bad, d.s.repaired = d.bad[:0], 0
-	for i, m := range msgs {
+}
+
+// more encodes some more rows and returns their bytes; nil when there are none.
+// Rows that a column cannot take go to d.bad instead.
+func (d *postgres) more() []byte {
+	begin := len(d.buf)
+	for ; d.next < len(d.msgs) && len(d.buf)-begin < someBytes; d.next++ {
 		d.s.reset()
 		from := len(d.buf)
 		var refusal *refusal
 		if d.form == copyText {
-			refusal = d.encodeText(m)
+			refusal = d.encodeText(d.msgs[d.next])
 		} else {
-			refusal = d.encodeBinary(m)
+			refusal = d.encodeBinary(d.msgs[d.next])
 		}
 		if refusal != nil {
 			d.buf = d.buf[:from]
-			d.bad = append(d.bad, refused{i, *refusal})
+			d.bad = append(d.bad, refused{d.next, *refusal})
 			continue
 		}
 		d.ends = append(d.ends, len(d.buf))
-		d.index = append(d.index, i)
+		d.index = append(d.index, d.next)
+	}
+	if len(d.buf) == begin {
+		return nil
+	}
+	return d.buf[begin:]
+}
+
+// all encodes what is not yet.
+func (d *postgres) all() {
+	for d.more() != nil {
 	}
 }
 
@@ -183,17 +207,27 @@ var (
 // stop it gets nothing more.
 type copySource struct {
 	mu    sync.Mutex
-	parts [3][]byte
+	parts [3][]byte     // header, rows, trailer
+	more  func() []byte // the next rows; nil: parts are all
 }
 
 func (c *copySource) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
-	for i := range c.parts {
+	for i := 0; i < len(c.parts) && n < len(p); {
 		k := copy(p[n:], c.parts[i])
 		c.parts[i] = c.parts[i][k:]
 		n += k
+		switch {
+		case len(c.parts[i]) > 0:
+		case i == 1 && c.more != nil:
+			if c.parts[1] = c.more(); c.parts[1] == nil {
+				c.more = nil
+			}
+		default:
+			i++
+		}
 	}
 	if n == 0 {
 		return 0, io.EOF
@@ -204,5 +238,5 @@ func (c *copySource) Read(p []byte) (int, error) {
 func (c *copySource) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.parts = [3][]byte{}
+	c.parts, c.more = [3][]byte{}, nil
 }

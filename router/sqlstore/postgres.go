@@ -159,8 +159,17 @@ func pgFailure(attempt string, err error) *failure {
 			err: fmt.Errorf("%s: %s (SQLSTATE %s)", attempt, server.Message, server.Code)}
 	}
 	// What pgx says of itself names hosts and users, never passwords.
-	return &failure{class: temp, err: fmt.Errorf("%s: %w", attempt, err)}
+	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		err = connect.Unwrap() // the attempt says where to
+	}
+	return &failure{class: temp, err: fmt.Errorf("%s: %w", attempt, oneLine{err})}
 }
+
+// oneLine is an error whose text has no line ends: pgx gives each address a line.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
+func (e oneLine) Unwrap() error { return e.error }
 
 // literal makes an SQL string of s.
 func literal(s string) string {

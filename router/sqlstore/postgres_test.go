@@ -424,6 +424,7 @@ func BenchmarkPostgres(b *testing.B) {
 				d := openPG(b, Config{Indexes: indexes})
 				msgs := benchMessages(n)
 				for b.Loop() {
+					later(msgs)
 					if err := d.tryWrite(msgs...); err != nil {
 						b.Fatal(err)
 					}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -158,11 +159,15 @@ func pgFailure(attempt string, err error) *failure {
 		return &failure{class: classifySQLState(server.Code), code: server.Code,
 			err: fmt.Errorf("%s: %s (SQLSTATE %s)", attempt, server.Message, server.Code)}
 	}
+	class := temp
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		class = operator
+	}
 	// What pgx says of itself names hosts and users, never passwords.
 	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		err = connect.Unwrap() // the attempt says where to
 	}
-	return &failure{class: temp, err: fmt.Errorf("%s: %w", attempt, oneLine{err})}
+	return &failure{class: class, err: fmt.Errorf("%s: %w", attempt, oneLine{err})}
 }
 
 // oneLine is an error whose text has no line ends: pgx gives each address a line.

@@ -80,7 +80,7 @@ func (h *Held) Unwrap() error { return h.Cause }
 //
 // Write stores msgs in one transaction. On nil all of them but the rejected are
 // durable; on error none is, or it is unknown which, and the same messages are
-// offered again. It is never called concurrently and keeps no reference to msgs
+// offered again, perhaps with more behind them. It is never called concurrently and keeps no reference to msgs
 // or their bytes after it returned. Its ctx is the drain context: it ends only
 // when weir gives up, so a COMMIT on its way is never cut short by a stop.
 //

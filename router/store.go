@@ -15,7 +15,7 @@ func (w *writer) store(ctx context.Context, msgs []*Message) {
 		lettered, w.refused = true, len(rows)
 		return w.keep(ctx, rows)
 	}
-	passing := newBackOff(100*time.Millisecond, 10*time.Second)
+	passing := newBackOff(100*time.Millisecond, 3*time.Second)
 	slow := newBackOff(2*time.Second, 10*time.Second)
 	for {
 		w.refused = 0
@@ -60,12 +60,18 @@ func (w *writer) store(ctx context.Context, msgs []*Message) {
 			}
 		}
 		w.told.waits(w, err)
-		pause := &passing
-		if IsNeedsOperator(err) {
-			pause = &slow
+		if !IsNeedsOperator(err) {
+			if !passing.wait(ctx) {
+				return
+			}
+			continue
 		}
-		if !pause.wait(ctx) {
+		if !slow.wait(ctx) {
 			return
+		}
+		if len(msgs) == w.taken {
+			// With more rows the destination may see that the table is right and one row wrong.
+			msgs = w.cut()
 		}
 	}
 }

@@ -361,3 +361,32 @@ func (discard) Write(context.Context, []*router.Message, func([]router.Rejected)
 	return nil
 }
 func (discard) Close() error { return nil }
+
+func TestAHeldTransactionIsOfferedWithTheRowsThatCameMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &Recorder{}
+		d.OnWrite = func(_ context.Context, msgs []*router.Message) ([]router.Rejected, error) {
+			if len(msgs) == 1 { // a lone bad row: who is wrong, the row or the table?
+				return nil, router.NeedsOperator(errors.New("the table takes none of 1 rows"))
+			}
+			return []router.Rejected{{Message: msgs[0], Code: "23514"}}, nil
+		}
+		letters := &Letters{}
+		c := one(Func(func(ctx context.Context, in router.Inlet) error {
+			Send(ctx, in, origin, "bad")
+			time.Sleep(5 * time.Second)
+			Send(ctx, in, origin, "good")
+			<-ctx.Done()
+			return nil
+		}), d, router.Flush{Messages: 100, Bytes: 1 << 20, After: time.Second, Severity: -1})
+		c.DeadLetters = letters
+		_, stop := run(t, c)
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if fmt.Sprint(d.Rows()) != "[good]" || len(letters.All()) != 1 {
+			t.Errorf("stored %v, dead letters %v", d.Rows(), letters.All())
+		}
+	})
+}

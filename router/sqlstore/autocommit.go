@@ -15,9 +15,9 @@ type resumed struct {
 	bad   []refused
 }
 
-// begin prepares for msgs: from the start unless they are those of the failed Write.
+// begin prepares for msgs: from the start unless they begin with those of the failed Write.
 func (r *resumed) begin(msgs []*router.Message) {
-	if r.first != msgs[0] || r.n != len(msgs) {
+	if r.first != msgs[0] || r.n > len(msgs) {
 		*r = resumed{bad: r.bad[:0]}
 	}
 }

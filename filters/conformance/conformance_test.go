@@ -34,6 +34,20 @@ func TestGoGetsAllocateOnlyTheString(t *testing.T) {
 	}
 }
 
+func TestSDKsRunOnWithinTheirMemory(t *testing.T) {
+	r := newRunner(t)
+	text := strings.Repeat("x", 8<<10)
+	in := []byte(`{"message":"` + text + `","do":[["get","message"],["set","a","` + text + `"],["names"]]}`)
+	for name, build := range sdks {
+		g := r.load(t, build(t), nil) // with 16 MiB, a third of what goes through
+		for i := range 1000 {
+			if o, _, err := g.Try(t.Context(), in); err != nil || o.Verdict != Keep {
+				t.Fatalf("%s: message %d: %+v %v\n%s", name, i, o, err, strings.Join(r.log.take(), "\n"))
+			}
+		}
+	}
+}
+
 // A module that may not start, as WebAssembly text, and what the refusal says.
 var refused = []struct{ name, wat, why string }{
 	{"without memory", `(module (func (export "weir_process") (result i32) (i32.const 0)))`, "memory"},

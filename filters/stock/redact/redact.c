@@ -123,11 +123,11 @@ WEIR_INIT(void) {
 // ---- one message ----
 
 static NOINLINE bool hide(char *t, int32_t n) {
+    signs may = survey(t, n);
     bool found = false;
-    int32_t digits, kinds = survey(t, n, &digits);
-    if (set.tokens && kinds & WORD) found |= hide_tokens(t, n, set.mask);
-    if (set.emails && kinds & AT) found |= hide_emails(t, n, set.mask);
-    if (set.cards && digits >= 13) found |= hide_cards(t, n, set.mask);
+    if (set.tokens && may.tokens) found |= hide_tokens(t, n, set.mask);
+    if (set.emails && may.emails) found |= hide_emails(t, n, set.mask);
+    if (set.cards && may.cards) found |= hide_cards(t, n, set.mask);
     return found;
 }
 

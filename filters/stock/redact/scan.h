@@ -29,26 +29,35 @@ static NOINLINE bool has(const char *t, int32_t n, int32_t i, const char *word) 
     return true;
 }
 
-// What a byte may be a sign of, so that most of a text is passed over at a look: the b of "bearer", the z of "authorization".
-enum { DIGIT = 1, AT = 2, WORD = 4 };
+// What a byte may be a part of. B and E, I and Z are neighbours in "bearer" and "authorization": a text without such a
+// pair has no token.
+enum { DIGIT = 1, GAP = 2, AT = 4, B = 8, E = 16, I = 32, Z = 64 };
 static const unsigned char kind[256] = {
     ['0'] = DIGIT, ['1'] = DIGIT, ['2'] = DIGIT, ['3'] = DIGIT, ['4'] = DIGIT, ['5'] = DIGIT, ['6'] = DIGIT, ['7'] = DIGIT,
-    ['8'] = DIGIT, ['9'] = DIGIT, ['@'] = AT, ['%'] = AT, ['b'] = WORD, ['B'] = WORD, ['z'] = WORD, ['Z'] = WORD,
+    ['8'] = DIGIT, ['9'] = DIGIT, [' '] = GAP, ['-'] = GAP, ['@'] = AT, ['%'] = AT,
+    ['b'] = B, ['B'] = B, ['e'] = E, ['E'] = E, ['i'] = I, ['I'] = I, ['z'] = Z, ['Z'] = Z,
 };
 
 static inline int32_t kind_of(char c) { return kind[(unsigned char)c]; }
 
-// survey returns which kinds of bytes a text has, and counts its digits.
-static NOINLINE int32_t survey(const char *t, int32_t n, int32_t *digits) {
-    int32_t all = 0, count = 0;
+typedef struct {
+    bool cards, emails, tokens; // whether there may be any
+} signs;
+
+// survey looks for signs at one pass, so that most texts need no other.
+static NOINLINE signs survey(const char *t, int32_t n) {
+    int32_t before = 0, kinds = 0, pairs = 0, run = 0, longest = 0; // run: digits, with single gaps between
 #pragma clang loop unroll_count(8) // the meter counts at each turn
     for (int32_t i = 0; i < n; i++) {
         int32_t k = kind_of(t[i]);
-        all |= k;
-        count += k & DIGIT;
+        kinds |= k;
+        pairs |= before << 1 & k;
+        int32_t goes_on = (k | (before & k >> 1)) & DIGIT; // a digit, or a gap behind one
+        run = (run + (k & DIGIT)) & -goes_on;
+        longest = run > longest ? run : longest;
+        before = k;
     }
-    *digits = count;
-    return all;
+    return (signs){longest >= 13, (kinds & AT) != 0, (pairs & (E | Z)) != 0};
 }
 
 // ---- cards: 13 to 19 digits, in groups that one space or dash separates, with a right check digit (Luhn) ----
@@ -187,10 +196,10 @@ static bool hide_tokens(char *t, int32_t n, char mask) {
     bool found = false;
 #pragma clang loop unroll_count(8)
     for (int32_t i = 0; i < n; i++) {
-        if (kind_of(t[i]) != WORD) continue;
-        int32_t end = i;
-        if ((t[i] | 0x20) == 'z' && i >= 7 && has(t, n, i - 7, "authorization")) end = hide_authorization(t, n, i - 7, mask);
-        else if ((t[i] | 0x20) == 'b' && has(t, n, i, "bearer")) end = hide_bearer(t, n, i, mask);
+        int32_t k = kind_of(t[i]), end = i;
+        if (!(k & (B | Z))) continue;
+        if (k == Z && i >= 7 && has(t, n, i - 7, "authorization")) end = hide_authorization(t, n, i - 7, mask);
+        else if (k == B && has(t, n, i, "bearer")) end = hide_bearer(t, n, i, mask);
         if (end <= i) continue;
         found = true;
         i = end - 1;

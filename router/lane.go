@@ -130,7 +130,7 @@ func (r *Router) park(b *Batch, h *Held) {
 func (r *Router) wake(d time.Duration) {
 	select {
 	case r.retry <- d:
-	default: // it looks every second anyway
+	default: // it is about to look
 	}
 }
 
@@ -150,9 +150,13 @@ func (r *Router) unpark(ctx context.Context) {
 				return
 			}
 		}
-		tick.Reset(time.Second)
+		var again <-chan time.Time // nil, so never, while nothing is parked
+		if left > 0 {
+			tick.Reset(time.Second)
+			again = tick.C
+		}
 		select {
-		case <-tick.C:
+		case <-again:
 		case d := <-r.retry:
 			if d > 0 && !sleep(r.drain, min(d, time.Second)) {
 				return

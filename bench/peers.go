@@ -45,6 +45,9 @@ func peers(ctx context.Context, l *lab) error {
 		{"syslog-ng", 60_000, func(ctx context.Context, l *lab, n int) (result, error) {
 			return l.syslogNGPostgres(ctx, n)
 		}},
+		{"no router: one client, COPY", 1_000_000, func(ctx context.Context, l *lab, n int) (result, error) {
+			return l.copyAlone(ctx, n)
+		}},
 		{"weir, on one core with the server", 1_000_000, func(ctx context.Context, l *lab, n int) (result, error) {
 			return l.weirPostgres(ctx, n, onOneCore...)
 		}},

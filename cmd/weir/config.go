@@ -118,11 +118,12 @@ func refuse(c *cobra.Command, doc *config.Document) error {
 // relative to their file.
 func (s *settings) resolve(doc *config.Document) {
 	s.StateDir = doc.At("state_dir").Resolve(s.StateDir)
+	if s.Admin != nil {
+		s.Admin.Listen = resolveSocket(doc.At("admin", "listen"), s.Admin.Listen)
+	}
 	for _, e := range s.Sources {
 		for i, l := range e.Value.Listen {
-			if scheme, path, ok := strings.Cut(l, "://"); ok && strings.HasPrefix(scheme, "unix") && !strings.HasPrefix(path, "@") {
-				e.Value.Listen[i] = scheme + "://" + e.Place.Resolve(path)
-			}
+			e.Value.Listen[i] = resolveSocket(e.Place, l)
 		}
 	}
 	for i := range s.Filters {
@@ -131,6 +132,16 @@ func (s *settings) resolve(doc *config.Document) {
 			f.Value.Module = f.Place.Resolve(f.Value.Module)
 		}
 	}
+}
+
+// resolveSocket makes the path of a unix socket relative to the file that names
+// it. Other addresses, and sockets without a file, stay as they are.
+func resolveSocket(at config.Place, address string) string {
+	scheme, path, ok := strings.Cut(address, "://")
+	if !ok || !strings.HasPrefix(scheme, "unix") || strings.HasPrefix(path, "@") {
+		return address
+	}
+	return scheme + "://" + at.Resolve(path)
 }
 
 // routerConfig is the router's view of the settings, without the parts that must

@@ -44,10 +44,14 @@ func (f *guestFault) Error() string { return f.text }
 func explain(err error) (c cause, text, trace string) {
 	if e, ok := errors.AsType[*meter.Exceeded](err); ok {
 		_, trace = splitTrace(err)
-		if e.Cause == meter.Cancelled {
+		switch e.Cause {
+		case meter.Cancelled:
 			return causeCancelled, e.Error(), trace
+		case meter.Stack:
+			return causeStack, e.Error(), trace
+		default:
+			return causeTime, e.Error(), trace
 		}
-		return causeTime, e.Error(), trace
 	}
 	if e, ok := errors.AsType[*sys.ExitError](err); ok {
 		return causeExit, fmt.Sprintf("the guest left with proc_exit(%d)", e.ExitCode()), ""

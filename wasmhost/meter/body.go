@@ -14,6 +14,7 @@ type walker struct {
 	bodies []body
 	points []point
 	calls  []call
+	leaves []leave
 
 	// Of the body at hand.
 	frames []frame
@@ -30,6 +31,9 @@ type body struct {
 	scratch       uint32 // index of the first free local
 	start, end    int    // in buf
 	first, behind int    // in points
+	calls, leaves [2]int // the same in calls and leaves
+	results       []byte
+	frame         int64  // bytes of stack that it counts; 0: it counts none, for it never calls itself
 	lengths       bool   // it has bulk operations, for which it needs a second scratch local
 	ops           int    // its instructions, else and end apart
 	inline        uint32 // its instructions if they are paid for by its callers; else 0
@@ -54,10 +58,10 @@ const (
 	pagesGrown         // 4096 units a page: it is zeroed, and the memory copied time and again as it grows
 )
 
-// call says that a point pays for a callee that does not count by itself.
+// call is a call of a function of the guest's own. The point pays for a callee that does not count by itself.
 type call struct {
 	point  int
-	callee uint32 // among those with a body
+	callee uint32 // among those with a body; behind them, the type of a call_indirect
 }
 
 // frame is an open block, loop or if, or the function itself.
@@ -76,6 +80,7 @@ const (
 func (rw *rewriter) code() {
 	if w := rw.walk(); w != nil {
 		w.settle()
+		w.stack()
 		rw.emit(secCode, w.appendCode)
 	}
 }
@@ -116,7 +121,8 @@ func (rw *rewriter) walk() *walker {
 // body walks one function of type t.
 func (w *walker) body(t FuncType) {
 	r := &w.r
-	b := body{start: len(w.buf), first: len(w.points)}
+	b := body{start: len(w.buf), first: len(w.points), results: t.Results}
+	b.calls[0], b.leaves[0] = len(w.calls), len(w.leaves)
 	w.localGroups(&b, uint32(len(t.Params)))
 	b.scratch = w.locals
 	w.frames = append(w.frames[:0], frame{})
@@ -130,6 +136,7 @@ func (w *walker) body(t FuncType) {
 		r.fail(r.pos, "", "malformed: instructions behind the end of the function", "")
 	}
 	b.end, b.behind = len(w.buf), len(w.points)
+	b.calls[1], b.leaves[1] = len(w.calls), len(w.leaves)
 	if !w.counts && b.ops < inlineOps {
 		b.inline = w.points[b.first].units
 		b.behind = b.first
@@ -225,6 +232,8 @@ func (w *walker) instruction(b *body) {
 		w.counts = true
 	case opMemoryGrow:
 		w.bulk(b, pagesGrown)
+	case opReturn:
+		w.leaves = append(w.leaves, leave{len(w.buf), uint32(len(w.frames) - 1)})
 	}
 	w.buf = append(w.buf, op)
 	if ins.imm != immNone {

@@ -58,8 +58,12 @@ func (c *Clock) Begin(budget time.Duration) {
 	c.running = false
 }
 
-// Tick answers the guest's call of weir_meter.tick: left is the guest's counter (below zero), the result the new one.
+// Tick answers the guest's call of weir_meter.tick: left is the guest's counter (below zero), the result the new one. The
+// smallest number there is stands for no counter, but says that the guest's stack is used up.
 func (c *Clock) Tick(left int32) int32 {
+	if left == stackUsedUp {
+		panic(c.exceeded(Stack))
+	}
 	granted := c.granted
 	if granted == 0 {
 		granted = FirstChunk
@@ -161,6 +165,7 @@ const (
 	Time      Cause = iota // the budget of the guest's own work
 	Wall                   // 20 × the budget of wall time
 	Cancelled              // Clock.Cancel
+	Stack                  // MaxStack
 )
 
 // Exceeded is what a Clock panics with to stop a guest.
@@ -184,6 +189,8 @@ func (e *Exceeded) Error() string {
 	switch e.Cause {
 	case Cancelled:
 		return "guest stopped: cancelled"
+	case Stack:
+		return fmt.Sprintf("guest stopped: its stack (%d MiB) is used up", MaxStack>>20)
 	case Wall:
 		return fmt.Sprintf("guest stopped: one call took %v of wall time, the limit is %d × its time (%v)", e.Wall.Round(time.Millisecond), wallFactor, e.Budget)
 	default:

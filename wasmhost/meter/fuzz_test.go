@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -65,6 +66,7 @@ func FuzzSameResults(f *testing.F) {
 	f.Add([]byte("a loop"))
 	f.Add([]byte{0x06, 0x03, 0x01, 0x02, 0x05, 0x09, 0x0a, 0x0b, 0x00, 0x07, 0x01, 0x08, 0x04})
 	f.Add([]byte{0x07, 0x06, 0x06, 0x06, 0x01, 0x02, 0x0d, 0x03, 0x0c, 0x11, 0x0e, 0x02, 0x02, 0x03, 0x0f, 0x01, 0x10, 0x05})
+	f.Add([]byte{0x15, 0x00, 0x01, 0x12, 0x00, 0x01, 0x05, 0x01, 0x15, 0x01, 0x02, 0x13, 0x04, 0x03, 0x01, 0x14, 0x02})
 	f.Add([]byte("The quick brown fox jumps over the lazy dog, 0123456789, and back again: zyxwvutsrqponmlkjihgfedcba"))
 	runtimes := map[string]wazero.Runtime{}
 	for engine := range engines {
@@ -90,17 +92,30 @@ func FuzzSameResults(f *testing.F) {
 
 // generate makes a valid program that ends: each byte chooses a statement, the next ones its operands.
 //
-// Locals 0 to 3 hold values; 4, 5 and 6 count the passes of loops, one for each depth.
+// Locals 0 to 3 hold values; 4, 5 and 6 count the passes of loops, one for each depth. Global 0 counts the calls of
+// itself that it may still make.
 func generate(choices []byte) program {
-	g := generator{in: choices}
+	g := generator{in: choices, results: bytes.Repeat([]byte{i32}, 1+len(choices)%3)}
 	for len(g.in) > 0 {
 		g.statement(0)
 	}
-	g.out = append(g.out, opLocalGet, 0, opLocalGet, 1, 0x73, opLocalGet, 2, opI32Add, opLocalGet, 3, 0x73)
-	return program{results: []byte{i32}, locals: []byte{i32, i32, i32, i32, i32, i32, i32}, body: g.out}
+	g.result()
+	return program{results: g.results, locals: []byte{i32, i32, i32, i32, i32, i32, i32}, body: g.out}
 }
 
-type generator struct{ in, out []byte }
+type generator struct {
+	in, out []byte
+	results []byte
+	open    byte // blocks around the statement at hand
+}
+
+// result pushes what the program returns.
+func (g *generator) result() {
+	g.emit(opLocalGet, 0, opLocalGet, 1, 0x73, opLocalGet, 2, opI32Add, opLocalGet, 3, 0x73)
+	for i := range g.results[1:] {
+		g.emit(opLocalGet, byte(i))
+	}
+}
 
 func (g *generator) next() byte {
 	if len(g.in) == 0 {
@@ -121,8 +136,10 @@ func (g *generator) small() { g.local(); g.emit(opI32Const, 31, opI32And) }
 
 func (g *generator) set() { g.emit(opLocalSet, g.next()%4) }
 
-// block emits statements at a depth, sometimes with a way out in the middle.
-func (g *generator) block(depth int) {
+// block emits statements at a depth, inside of so many blocks more, sometimes with a way out in the middle.
+func (g *generator) block(depth int, blocks byte) {
+	g.open += blocks
+	defer func() { g.open -= blocks }()
 	for n := g.next() % 4; n > 0; n-- {
 		g.statement(depth)
 		if g.next()%8 == 0 {
@@ -133,7 +150,7 @@ func (g *generator) block(depth int) {
 }
 
 func (g *generator) statement(depth int) {
-	switch g.next() % 18 {
+	switch g.next() % 22 {
 	case 0:
 		g.emit(opI32Const)
 		g.out = appendSigned(g.out, int64(int8(g.next()))*1001)
@@ -152,17 +169,17 @@ func (g *generator) statement(depth int) {
 		g.local()
 		g.emit(opIf, 0x40)
 		if depth < 3 {
-			g.block(depth + 1)
+			g.block(depth+1, 1)
 		}
 		g.emit(opElse)
 		if depth < 3 {
-			g.block(depth + 1)
+			g.block(depth+1, 1)
 		}
 		g.emit(opEnd)
 	case 5:
 		g.emit(opBlock, 0x40)
 		if depth < 3 {
-			g.block(depth + 1)
+			g.block(depth+1, 1)
 		}
 		g.emit(opEnd)
 	case 6, 7: // a loop of up to 16 passes
@@ -174,7 +191,7 @@ func (g *generator) statement(depth int) {
 		g.emit(opBlock, 0x40, opLoop, 0x40, opLocalGet, counter, 0x45, 0x0d, 1)
 		g.emit(opLocalGet, counter, opI32Const, 1, opI32Sub, opLocalSet, counter)
 		g.emit(opBlock, 0x40)
-		g.block(depth + 1)
+		g.block(depth+1, 3)
 		g.emit(opEnd, opBr, 0, opEnd, opEnd)
 	case 8: // a loop with a parameter, entered once
 		g.local()
@@ -228,8 +245,36 @@ func (g *generator) statement(depth int) {
 		g.emit(0x0e, 1, 0, 1, opEnd)
 		if depth < 3 {
 			g.emit(opLoop, 0x40, opBlock, 0x40)
-			g.block(depth + 1)
+			g.block(depth+1, 3)
 			g.emit(opEnd, opEnd)
+		}
+		g.emit(opEnd)
+	case 18: // ends, with something left below the results
+		g.local()
+		g.emit(opIf, 0x40)
+		g.local()
+		g.result()
+		g.emit(opReturn, opEnd)
+	case 19:
+		g.result()
+		g.local()
+		g.emit(0x0d, g.open)
+		g.emit(bytes.Repeat([]byte{0x1a}, len(g.results))...)
+	case 20:
+		g.local()
+		g.emit(opIf, 0x40)
+		g.result()
+		g.small()
+		g.emit(0x0e, 1, g.open+1, g.open+1, opEnd)
+	case 21: // calls itself, by its number or through the table
+		g.emit(opGlobalGet, 0, opIf, 0x40, opGlobalGet, 0, opI32Const, 1, opI32Sub, opGlobalSet, 0)
+		if g.next()%2 == 0 {
+			g.emit(opCall, ownFunc)
+		} else {
+			g.emit(opI32Const, 1, opCallIndirect, 2, 0)
+		}
+		for range g.results {
+			g.set()
 		}
 		g.emit(opEnd)
 	}

@@ -3,7 +3,9 @@ package meter
 // settle adds to each point what the callees cost that it pays for, and the points that it pays for.
 func (w *walker) settle() {
 	for _, c := range w.calls {
-		w.points[c.point].units += w.bodies[c.callee].inline
+		if int(c.callee) < len(w.bodies) {
+			w.points[c.point].units += w.bodies[c.callee].inline
+		}
 	}
 	for i := len(w.points) - 1; i >= 0; i-- {
 		if p := &w.points[i]; p.payer >= 0 {
@@ -37,9 +39,14 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 	} else {
 		out = append(out, 1, i32)
 	}
+	var leaves []leave
+	if b.frame != 0 {
+		out = w.appendEnter(out, b)
+		leaves = w.leaves[b.leaves[0]:b.leaves[1]]
+	}
 	from := b.start
 	for _, p := range points {
-		out = append(out, w.buf[from:p.at]...)
+		out = w.appendOps(out, from, p.at, leaves)
 		from = p.at
 		switch {
 		case p.bulk != none:
@@ -48,7 +55,11 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 			out = w.appendCharge(out, b.scratch, p)
 		}
 	}
-	return append(out, w.buf[from:b.end]...)
+	out = w.appendOps(out, from, b.end, leaves)
+	if b.frame != 0 {
+		out = w.appendLeave(out, b)
+	}
+	return out
 }
 
 // appendCharge writes: counter -= units, and the check. The form is what the compiler makes the least of, measured over

@@ -28,6 +28,8 @@
 // A unit is one instruction. It is paid for before it runs, at the head of the innermost loop around it or at the
 // function's entry, so code that is jumped over counts as well: Go, whose functions are one loop around everything,
 // counts many more units than it runs instructions. Units order work by size; time decides.
+//
+// Functions that may call themselves, directly or through others, count their stack as well, up to [MaxStack].
 package meter
 
 import "fmt"

@@ -41,12 +41,14 @@ type instr struct {
 
 // Opcodes that the meter treats by name.
 const (
+	opUnreachable  = 0x00
 	opBlock        = 0x02
 	opLoop         = 0x03
 	opIf           = 0x04
 	opElse         = 0x05
 	opEnd          = 0x0b
 	opBr           = 0x0c
+	opReturn       = 0x0f
 	opCall         = 0x10
 	opCallIndirect = 0x11
 	opLocalGet     = 0x20
@@ -60,6 +62,7 @@ const (
 	opF32Const     = 0x43
 	opF64Const     = 0x44
 	opI32LtS       = 0x48
+	opI32GtU       = 0x4b
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
 	opI32And       = 0x71

@@ -15,9 +15,13 @@ func (w *walker) operands(at int, ins *instr) {
 			w.label(at, ins.name)
 		}
 	case immFunc:
-		w.buf = appendU32(w.buf, rw.function(w.index(at, ins.name, "function", uint32(len(rw.funcs)))))
+		f := w.index(at, ins.name, "function", uint32(len(rw.funcs)))
+		rw.name(f)
+		w.buf = appendU32(w.buf, rw.function(f))
 	case immIndirect:
-		w.copyIndex(at, ins.name, "type", uint32(len(rw.types)))
+		t := w.index(at, ins.name, "type", uint32(len(rw.types)))
+		w.calls = append(w.calls, call{w.point, uint32(rw.out.Functions) + t})
+		w.buf = appendU32(w.buf, t)
 		w.copyIndex(at, ins.name, "table", rw.tables)
 	case immSelect:
 		if n := r.u32(); n != 1 && r.err == nil {

@@ -70,13 +70,15 @@ type rewriter struct {
 	// What the guest declared; the counts that its indices are checked against.
 	types    []FuncType // parameters and results are slices of module
 	funcs    []uint32   // the type of each function, imported ones first
+	named    []bool     // the functions that may be in a table
 	imported uint32     // functions among the imports, and thereby tick's index in the result
 	tables   uint32
 	memories uint32
-	globals  uint32 // and thereby the counter's index in the result
+	globals  uint32 // and thereby the counter's index in the result, and one less than the depth's
 	elements uint32
 	datas    uint32
 	tickType uint32
+	blocks   map[string]uint32 // the types of blocks without parameters, by results
 }
 
 func newRewriter(module []byte, limits Limits) *rewriter {
@@ -98,6 +100,16 @@ func (rw *rewriter) function(i uint32) uint32 {
 		i++
 	}
 	return i
+}
+
+// name notes a function that an element segment, a global or ref.func names.
+func (rw *rewriter) name(f uint32) {
+	if rw.named == nil {
+		rw.named = make([]bool, len(rw.funcs))
+	}
+	if f < uint32(len(rw.named)) {
+		rw.named[f] = true
+	}
 }
 
 func (rw *rewriter) header() {

@@ -51,17 +51,20 @@ func (rw *rewriter) typeSection() {
 		rw.tickType = uint32(slices.IndexFunc(rw.types, isTickType))
 		if rw.tickType == ^uint32(0) {
 			rw.tickType = uint32(len(rw.types))
-			w = appendU32(w, n+1)
-		} else {
-			w = appendU32(w, n)
+			n++
 		}
+		results := rw.resultTypes()
+		w = appendU32(w, n+uint32(len(results)))
 		for _, t := range rw.types {
 			w = append(w, 0x60)
 			w = appendBytes(w, t.Params)
 			w = appendBytes(w, t.Results)
 		}
-		if rw.tickType == n {
+		if rw.tickType == uint32(len(rw.types)) {
 			w = append(w, 0x60, 1, i32, 1, i32)
+		}
+		for _, r := range results {
+			w = appendBytes(append(w, 0x60, 0), r)
 		}
 		return w
 	})
@@ -212,7 +215,7 @@ func (rw *rewriter) functionSection() {
 func (rw *rewriter) globalSection() {
 	rw.emit(secGlobal, func(w []byte) []byte {
 		n, _ := rw.enter(secGlobal, maxEntries)
-		w = appendU32(w, n+1)
+		w = appendU32(w, n+2)
 		declared := rw.globals
 		for range n {
 			if rw.r.err != nil {
@@ -225,7 +228,8 @@ func (rw *rewriter) globalSection() {
 		rw.leave(secGlobal)
 		rw.globals = declared
 		w = append(w, i32, 1, opI32Const)
-		return append(appendSigned(w, FirstChunk), opEnd)
+		w = append(appendSigned(w, FirstChunk), opEnd)
+		return append(w, i32, 1, opI32Const, 0, opEnd)
 	})
 }
 

@@ -22,7 +22,9 @@ func (rw *rewriter) constant(w []byte, globals uint32) []byte {
 	case opRefNull:
 		w = append(w, rw.refType("ref.null in a constant expression"))
 	case opRefFunc:
-		w = appendU32(w, rw.function(rw.index("ref.func in a constant expression", uint32(len(rw.funcs)))))
+		f := rw.index("ref.func in a constant expression", uint32(len(rw.funcs)))
+		rw.name(f)
+		w = appendU32(w, rw.function(f))
 	case opSIMD:
 		if sub := r.u32(); sub != simdConst {
 			r.fail(at, "constant expression", "malformed: v128.const is the only vector instruction in one", "")
@@ -85,7 +87,9 @@ func (rw *rewriter) elementSection() {
 				if form&4 != 0 {
 					w = rw.constant(w, rw.globals)
 				} else {
-					w = appendU32(w, rw.function(rw.index("function in an element segment", uint32(len(rw.funcs)))))
+					f := rw.index("function in an element segment", uint32(len(rw.funcs)))
+					rw.name(f)
+					w = appendU32(w, rw.function(f))
 				}
 			}
 		}

@@ -42,4 +42,29 @@ func edit(n uint32) uint32 {
 	return uint32(copy(buffer[:], b))
 }
 
+// deep recurses n deep, in a goroutine of its own, half of the way through an interface.
+//
+//go:wasmexport deep
+func deep(n uint32) uint32 {
+	sum := make(chan uint32)
+	go func() { sum <- self.add(plain{}, n) }()
+	return <-sum
+}
+
+type adder interface {
+	add(next adder, n uint32) uint32
+}
+
+type plain struct{}
+
+var self adder = plain{}
+
+//go:noinline
+func (plain) add(next adder, n uint32) uint32 {
+	if n == 0 {
+		return 0
+	}
+	return n + next.add(next, n-1)
+}
+
 func main() {}

@@ -19,6 +19,7 @@ type walker struct {
 	// Of the body at hand.
 	frames []frame
 	point  int // where the next instruction is paid for
+	height height
 	locals uint32
 	blocks uint32
 	counts bool // it has a loop, call or bulk operation so far
@@ -33,6 +34,7 @@ type body struct {
 	first, behind int    // in points
 	calls, leaves [2]int // the same in calls and leaves
 	results       []byte
+	peak          int    // of its operand stack, at most
 	frame         int64  // bytes of stack that it counts; 0: it counts none, for it never calls itself
 	lengths       bool   // it has bulk operations, for which it needs a second scratch local
 	ops           int    // its instructions, else and end apart
@@ -69,6 +71,8 @@ type frame struct {
 	op       byte // opBlock, opLoop, opIf, opElse; 0 the function
 	outer    int  // the point that pays in front of it and behind it
 	targeted bool // branched to
+
+	base, params, results int // values on the operand stack: those below it, that it takes, that it leaves
 }
 
 const (
@@ -128,14 +132,14 @@ func (w *walker) body(t FuncType) {
 	w.frames = append(w.frames[:0], frame{})
 	w.points = append(w.points, point{at: b.start, payer: -1})
 	w.point = b.first
-	w.blocks, w.counts = 1, false
+	w.blocks, w.counts, w.height = 1, false, height{}
 	for len(w.frames) > 0 && r.err == nil {
 		w.instruction(&b)
 	}
 	if r.err == nil && !r.empty() {
 		r.fail(r.pos, "", "malformed: instructions behind the end of the function", "")
 	}
-	b.end, b.behind = len(w.buf), len(w.points)
+	b.end, b.behind, b.peak = len(w.buf), len(w.points), w.height.peak
 	b.calls[1], b.leaves[1] = len(w.calls), len(w.leaves)
 	if !w.counts && b.ops < inlineOps {
 		b.inline = w.points[b.first].units
@@ -206,23 +210,28 @@ func (w *walker) instruction(b *body) {
 		units = growUnits
 	}
 	w.pay(b, units)
+	w.grow(int(growth[op]))
 	switch op {
 	case opLoop:
 		w.counts = true
 		w.buf = append(w.buf, op)
-		params := w.blockType(at)
-		w.frames = append(w.frames, frame{op: op, outer: w.point})
+		params, results := w.blockType(at)
+		w.open(op, params, results)
 		w.point = len(w.points)
 		w.points = append(w.points, point{at: len(w.buf), payer: -1, head: params == 0})
 		return
 	case opBlock, opIf:
 		w.buf = append(w.buf, op)
-		w.blockType(at)
-		w.frames = append(w.frames, frame{op: op, outer: w.point})
+		params, results := w.blockType(at)
+		w.open(op, params, results)
 		return
 	case opCall:
 		w.counts = true
 		f := w.index(at, ins.name, "function", uint32(len(w.rw.funcs)))
+		if r.err != nil {
+			return
+		}
+		w.called(w.rw.types[w.rw.funcs[f]])
 		if f >= w.rw.imported {
 			w.calls = append(w.calls, call{w.point, f - w.rw.imported})
 		}
@@ -236,9 +245,7 @@ func (w *walker) instruction(b *body) {
 		w.leaves = append(w.leaves, leave{len(w.buf), uint32(len(w.frames) - 1)})
 	}
 	w.buf = append(w.buf, op)
-	if ins.imm != immNone {
-		w.operands(at, ins)
-	}
+	w.operands(at, ins)
 }
 
 // close ends a block, or turns from its first arm to the second.
@@ -250,6 +257,7 @@ func (w *walker) close(at int, op byte) {
 			w.r.fail(at, "else", "malformed: there is no if for it", "")
 		}
 		f.op = opElse
+		w.grow(f.base + f.params - w.height.now)
 		w.point = f.outer
 		return
 	}
@@ -257,18 +265,21 @@ func (w *walker) close(at int, op byte) {
 		w.points[w.point].payer = f.outer // never repeated: no loop
 	}
 	w.point = f.outer
+	w.grow(f.base + f.results - w.height.now)
 	w.frames = w.frames[:len(w.frames)-1]
 }
 
-// blockType copies a block type and returns how many parameters it has.
-func (w *walker) blockType(at int) int {
+// blockType copies a block type and returns how many parameters and results it has.
+func (w *walker) blockType(at int) (params, results int) {
 	r := &w.r
 	typeAt := r.pos
 	t := r.signed(33)
 	w.blocks++
-	values, params := uint64(w.locals), 0
+	values := uint64(w.locals)
 	switch {
-	case t == -64 || t < 0 && isValueType(byte(t&0x7f)) && t >= -64:
+	case t == -64:
+	case t < 0 && isValueType(byte(t&0x7f)) && t >= -64:
+		results = 1
 	case t < 0:
 		if t < -64 {
 			r.fail(typeAt, "block type", "malformed: there is no such type", "")
@@ -278,12 +289,12 @@ func (w *walker) blockType(at int) int {
 	case t >= int64(len(w.rw.types)):
 		r.fail(typeAt, "block type", fmt.Sprintf("index %d, but there are %d types", t, len(w.rw.types)), "")
 	default:
-		params = len(w.rw.types[t].Params)
-		values += uint64(params + len(w.rw.types[t].Results))
+		params, results = len(w.rw.types[t].Params), len(w.rw.types[t].Results)
+		values += uint64(params + results)
 	}
 	if values*uint64(w.blocks) > MaxLocalBlocks && r.err == nil {
 		r.fail(at, "body", fmt.Sprintf("%d locals over %d or more blocks, the limit of their product is %d", values, w.blocks, MaxLocalBlocks), "split the function; clang: -fno-inline")
 	}
 	w.buf = appendSigned(w.buf, t)
-	return params
+	return params, results
 }

@@ -48,6 +48,7 @@ const (
 	opElse         = 0x05
 	opEnd          = 0x0b
 	opBr           = 0x0c
+	opBrTable      = 0x0e
 	opReturn       = 0x0f
 	opCall         = 0x10
 	opCallIndirect = 0x11

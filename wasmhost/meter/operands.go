@@ -21,6 +21,9 @@ func (w *walker) operands(at int, ins *instr) {
 	case immIndirect:
 		t := w.index(at, ins.name, "type", uint32(len(rw.types)))
 		w.calls = append(w.calls, call{w.point, uint32(rw.out.Functions) + t})
+		if r.err == nil {
+			w.called(rw.types[t])
+		}
 		w.buf = appendU32(w.buf, t)
 		w.copyIndex(at, ins.name, "table", rw.tables)
 	case immSelect:
@@ -149,6 +152,7 @@ func (w *walker) misc(b *body, at int) {
 	case miscTableInit, miscTableCopy, miscTableFill, miscTableGrow:
 		w.bulk(b, elementsMoved)
 	}
+	w.grow(int(miscGrowth[n]))
 	w.buf = append(w.buf, opMisc, byte(n))
 	w.operands(at, &miscs[n])
 }
@@ -178,6 +182,7 @@ func (w *walker) simd(b *body, at int) {
 		return
 	}
 	w.pay(b, 1)
+	w.grow(int(simdGrowth[n]))
 	w.buf = appendU32(append(w.buf, opSIMD), n)
 	w.operands(at, &simds[n])
 }

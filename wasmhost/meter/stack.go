@@ -16,11 +16,11 @@ const MaxStack = 1 << 20
 // stackUsedUp is what tick gets instead of a counter when the stack is used up. No counter falls as low.
 const stackUsedUp = math.MinInt32
 
-// A frame is estimated from above for what compilers make: what a call always takes, and a place for each local. The
-// cap leaves even functions of thousands of locals 64 calls deep.
+// A frame is estimated from above: what a call always takes, and a place for each local and each value that the operand
+// stack ever holds. The cap leaves even functions of thousands of values 64 calls deep.
 const (
 	frameBytes = 64
-	localBytes = 8
+	valueBytes = 8
 	maxFrame   = 16 << 10
 )
 
@@ -50,7 +50,7 @@ func (w *walker) stack() {
 	}
 	g.cycles(func(f int32) {
 		b := &w.bodies[f]
-		b.frame = int64(min(frameBytes+localBytes*b.scratch, maxFrame))
+		b.frame = int64(min(frameBytes+valueBytes*(int(b.scratch)+b.peak), maxFrame))
 	})
 }
 

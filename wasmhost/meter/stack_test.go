@@ -123,6 +123,7 @@ func TestRecursionStopsWhenTheStackIsUsedUp(t *testing.T) {
 		(func $f (export "f") (table.set 0 (i32.const 0) (ref.func $g)) call $g)
 		(func $g (call_indirect (type $t) (i32.const 0))))`)
 	check("locals", `(module (func $f (export "f") (local `+strings.Repeat("i64 ", 9000)+`) call $f))`)
+	check("operands", `(module (memory 1) (func $f (export "f") (result i32) `+strings.Repeat("(i32.load (i32.const 8)) ", 2000)+`call $f `+strings.Repeat("i32.add ", 2000)+`))`)
 	check("below", `(module (func (export "f") call $f) (func $f call $f))`)
 }
 

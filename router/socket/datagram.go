@@ -90,7 +90,9 @@ func (r *packets) run(ctx context.Context) error {
 		r.collect(b, limits, time.Time{})
 		r.in.Deliver(b)
 	}
-	return nil
+	// At once, and not when the router has drained: what a sender may still put
+	// into the socket would die with it.
+	return ignoreClosed(r.conn.Close())
 }
 
 // collect reads datagrams into the batch until it is full, or until the deadline;

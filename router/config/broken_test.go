@@ -86,6 +86,7 @@ type column struct {
 	From     string   `yaml:"from"`
 	Template Template `yaml:"template"`
 	Type     string   `yaml:"type"`
+	NullIf   *string  `yaml:"null_if"`
 }
 
 func (c *column) UnmarshalConfig(v *Value) {

@@ -219,7 +219,7 @@ sources:
 stores:
   db:
     flush_lines: 5
-    columns: {host: hostname, "on": {from: x, type: "true"}, line: {template: "$$ ${hostname}\n"}}
+    columns: {host: hostname, "on": {from: x, type: "true", null_if: ""}, line: {template: "$$ ${hostname}\n"}}
     options: {z: [1, "1", true, "true", ~], a: "x: y"}
 routes:
   main: {from: [edge], to: []}

@@ -89,7 +89,10 @@ func (d *Document) show(v reflect.Value, path string, opt options) *yaml.Node {
 		if v.IsNil() {
 			return nil
 		}
-		return d.show(v.Elem(), path, opt)
+		if n := d.show(v.Elem(), path, opt); n != nil || v.Elem().Kind() != reflect.String {
+			return n
+		}
+		return scalarNode("!!str", "") // set, which is not the same as absent
 	case reflect.Struct:
 		return d.showFields(v, path)
 	case reflect.Slice:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -101,7 +102,8 @@ func newDLQShowCommand() *cobra.Command {
 
 // addDLQFlags adds the flags that say where the letters are and how to show
 // them. The function that it returns opens the store; the reader is nil when
-// nothing was ever kept, which it tells on standard error.
+// nothing was ever kept, which it tells on standard error. A state directory
+// that does not exist is an error: a misspelt one would look like good news.
 func addDLQFlags(cmd *cobra.Command, defaultFormat string) func(c *cobra.Command) (*deadletter.Reader, string, error) {
 	addConfigFlag(cmd)
 	dir := cmd.Flags().String("state-dir", "", "the `directory` where the router keeps its state (default: as configured)")
@@ -125,6 +127,9 @@ func addDLQFlags(cmd *cobra.Command, defaultFormat string) func(c *cobra.Command
 		}
 		reader, err := deadletter.OpenReader(*dir)
 		if errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(*dir); err != nil {
+				return nil, "", fmt.Errorf("look for dead letters in the state directory: %w", err)
+			}
 			fmt.Fprintf(c.ErrOrStderr(), "no dead letters in %s: nothing was ever rejected there\n", *dir)
 			return nil, "", nil
 		}

@@ -140,7 +140,8 @@ func (r *Router) Ledger() Ledger {
 	return out
 }
 
-// WriteTo prints the ledger, a line for each route and each destination.
+// WriteTo prints the ledger, a line for each route and each destination, and one
+// for each source that did not accept, route or keep whole all that came.
 func (l Ledger) WriteTo(w io.Writer) (n int64, err error) {
 	line := func(format string, args ...any) {
 		if err == nil {
@@ -156,6 +157,15 @@ func (l Ledger) WriteTo(w io.Writer) (n int64, err error) {
 	for _, a := range l.Destinations {
 		line("ledger destination=%s delivered=%d resumed=0 stored=%d rejected=%d lost=%d kept=0 in_flight=%d",
 			a.Name, a.Income, a.Sum(FateStored), a.Sum(FateRejected), a.Sum(FateLost), a.InFlight)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Sources)) {
+		s, missed := l.Sources[name], ""
+		for _, reason := range slices.Sorted(maps.Keys(s.Missed)) {
+			missed += fmt.Sprintf(" missed_%s=%d", reason, s.Missed[reason])
+		}
+		if missed != "" || s.Unrouted > 0 || s.Truncated > 0 {
+			line("ledger source=%s unrouted=%d truncated=%d%s", name, s.Unrouted, s.Truncated, missed)
+		}
 	}
 	return n, err
 }

@@ -13,7 +13,11 @@ func (w *writer) store(ctx context.Context, msgs []*Message) {
 	lettered := false // an attempt that failed has put rows into the dead letters
 	reject := func(rows []Rejected) error {
 		lettered, w.refused = true, len(rows)
-		return w.keep(ctx, rows)
+		if err := w.keep(ctx, rows); err != nil {
+			return err
+		}
+		w.told.refuses(w, len(rows), rows[0])
+		return nil
 	}
 	passing := newBackOff(100*time.Millisecond, 3*time.Second)
 	slow := newBackOff(2*time.Second, 10*time.Second)
@@ -53,7 +57,9 @@ func (w *writer) store(ctx context.Context, msgs []*Message) {
 			}
 			return
 		case IsPermanent(err):
-			if err = w.keep(ctx, []Rejected{{Message: msgs[0], Code: "permanent", Reason: err.Error()}}); err == nil {
+			culprit := []Rejected{{Message: msgs[0], Code: "permanent", Reason: err.Error()}}
+			if err = w.keep(ctx, culprit); err == nil {
+				w.told.refuses(w, 1, culprit[0])
 				w.told.works(w)
 				w.finish(1, 1)
 				return

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,6 +15,7 @@ type told struct {
 	since    time.Time // it waits
 	reminder time.Time
 	steps    int
+	refused  time.Time // when dead letters were last told of
 }
 
 var reminders = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
@@ -48,7 +50,7 @@ func (t *told) waits(w *writer, err error) {
 	}
 	messages, bytes, oldest := w.backlog()
 	w.log.Warn(what, "destination", w.name, "error", err, "for", now.Sub(since).Round(time.Second),
-		"messages", messages, "bytes", bytes, "oldest", oldest.Round(time.Second), "holds_back", w.router.heldBack(w))
+		"messages", messages, "bytes", bytes, "oldest", oldest.Round(time.Second), "holds_back", strings.Join(w.router.heldBack(w), " "))
 }
 
 // works says that an attempt succeeded.
@@ -64,11 +66,22 @@ func (t *told) works(w *writer) {
 	w.log.Info("destination works again", "destination", w.name, "after", time.Since(since).Round(time.Millisecond), "messages", messages)
 }
 
+// refuses says that n rows became dead letters: at once, then at most once a minute.
+func (t *told) refuses(w *writer, n int, first Rejected) {
+	now := time.Now()
+	if !t.refused.IsZero() && now.Sub(t.refused) < time.Minute {
+		return
+	}
+	t.refused = now
+	w.log.Warn("destination refuses rows; they are dead letters (weir dlq ls)", "destination", w.name, "rows", n,
+		"code", first.Code, "column", first.Column, "reason", first.Reason)
+}
+
 // hangs says that a transaction has not answered for a minute.
 func (t *told) hangs(w *writer, began time.Time) {
 	messages, bytes, oldest := w.backlog()
 	w.log.Warn("destination does not answer", "destination", w.name, "for", time.Since(began).Round(time.Second),
-		"messages", messages, "bytes", bytes, "oldest", oldest.Round(time.Second), "holds_back", w.router.heldBack(w))
+		"messages", messages, "bytes", bytes, "oldest", oldest.Round(time.Second), "holds_back", strings.Join(w.router.heldBack(w), " "))
 }
 
 // part is the state of the writer for /readyz.

@@ -236,7 +236,7 @@ func TestABlockedDestinationHoldsBackOnlyItsSources(t *testing.T) {
 		if got := strings.Count(log.String(), "destination waits"); got != 3 { // at once, after 1 and after 5 minutes
 			t.Errorf("told %d times:\n%s", got, log.String())
 		}
-		if !strings.Contains(log.String(), "holds_back=[s0]") {
+		if !strings.Contains(log.String(), "holds_back=s0") {
 			t.Errorf("the log does not say whom it holds back:\n%s", log.String())
 		}
 	})

@@ -112,6 +112,12 @@ func newLogger(c *cobra.Command) (*slog.Logger, error) {
 	case format == "text", format == "auto" && isTerminal(w):
 		return slog.New(slog.NewTextHandler(w, opts)), nil
 	case format == "json", format == "auto":
+		opts.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if a.Value.Kind() == slog.KindDuration { // else a number of nanoseconds without a unit
+				a.Value = slog.StringValue(a.Value.Duration().String())
+			}
+			return a
+		}
 		return slog.New(slog.NewJSONHandler(w, opts)), nil
 	}
 	return nil, usagef("--log-format %s: want text, json or auto", format)

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/weirlog/weir/router"
 )
 
 // expand puts the file's own references in: ${env:X}, ${env:X:-default},
@@ -62,6 +64,8 @@ func expandRefs(text string, template bool, lookup func(ref string) (string, err
 		case !closed:
 			wrong(strings.TrimPrefix(rest, "{"), fmt.Errorf("this reference has no closing brace"))
 			return b.String()
+		case !own && ofMessage(ref):
+			wrong(ref, fmt.Errorf("${%s} is a value of the message, and this setting is fixed in this version of weir", ref))
 		case !own:
 			wrong(ref, fmt.Errorf("unknown reference ${%s}", ref))
 		default:
@@ -78,9 +82,19 @@ func expandRefs(text string, template bool, lookup func(ref string) (string, err
 	}
 }
 
+// ofMessage reports whether a template could have this reference: whoever writes
+// it elsewhere means the message, not the environment.
+func ofMessage(ref string) bool {
+	name, _, _ := strings.Cut(ref, ":-")
+	_, err := router.ParseRef(name)
+	return err == nil
+}
+
 func refHint(ref string) string {
 	name, value, found := strings.Cut(ref, ":")
 	switch {
+	case ofMessage(ref):
+		return "a text that is the same for all messages; $$ is a dollar"
 	case strings.ContainsAny(ref, "/ ") && name == "env":
 		return ""
 	case !strings.Contains(ref, ":") && ref != "":

@@ -144,7 +144,10 @@ func parseSize(text string) (size Size, hint string) {
 	}
 	switch strings.ToLower(unit) {
 	case "":
-		return 0, fmt.Sprintf("%sKiB, %sMiB (or B, kB, MB, GB, GiB)", number, number)
+		if x != math.Trunc(x) {
+			return 0, number + "KiB (or MiB, GiB)"
+		}
+		return 0, number + "B (or KiB, MiB, GiB)"
 	case "k", "kb", "kib":
 		return 0, fmt.Sprintf("%sKiB (1024 bytes) or %skB (1000)", number, number)
 	case "m", "mb", "mib":

@@ -82,6 +82,9 @@ func (t *Tail) Resize(old, new int) bool {
 	}
 	t.charged += more
 	a.used += more
+	if more > 0 && t.since.IsZero() {
+		t.since = time.Now() // not only when the read is over: others may look for the oldest meanwhile
+	}
 	if t.charged < 0 {
 		panic("BUG: a tail gives back more than it took")
 	}

@@ -179,7 +179,7 @@ func (c *stream) read(ctx context.Context) ending {
 	held = false
 	c.kits.giveBack(k)
 	c.in.Deliver(b)
-	if unfinished := c.framer.Unfinished() > 0; unfinished || c.began {
+	if unfinished := c.framer.Unfinished() > 0; unfinished || c.began || cap(c.framer.tail) > 0 {
 		c.tail.Unfinished(unfinished)
 		c.began = unfinished
 	}

@@ -93,19 +93,27 @@ var (
 
 func (Map[T]) isMap() {}
 
+// enter goes into a node: it bounds what the file unfolds to, and follows
+// aliases. The caller leaves it again, also when it returns false.
+func (d *decoder) enter(f *file, n *yaml.Node) (*yaml.Node, bool) {
+	d.depth++
+	if d.stopped {
+		return n, false
+	}
+	if d.values++; d.values > mostValues || d.depth > deepest {
+		d.stopped = true
+		return n, d.fail(f, n, "", "the file unfolds to too much: aliases in aliases, or too deep")
+	}
+	return d.follow(f, n)
+}
+
+func (d *decoder) leave() { d.depth-- }
+
 // value decodes one node and reports whether the value is as written, but for
 // unknown keys.
 func (d *decoder) value(f *file, n *yaml.Node, path string, out reflect.Value, opt options) bool {
-	if d.stopped {
-		return false
-	}
-	d.depth++
-	defer func() { d.depth-- }()
-	if d.values++; d.values > mostValues || d.depth > deepest {
-		d.stopped = true
-		return d.fail(f, n, "", "the file unfolds to too much: aliases in aliases, or too deep")
-	}
-	n, ok := d.follow(f, n)
+	n, ok := d.enter(f, n)
+	defer d.leave()
 	if !ok {
 		return false
 	}

@@ -22,16 +22,8 @@ func (d *decoder) json(f *file, n *yaml.Node, out reflect.Value) bool {
 }
 
 func (d *decoder) writeJSON(b *bytes.Buffer, f *file, n *yaml.Node) bool {
-	if d.stopped {
-		return false
-	}
-	d.depth++
-	defer func() { d.depth-- }()
-	if d.values++; d.values > mostValues || d.depth > deepest {
-		d.stopped = true
-		return d.fail(f, n, "", "the file unfolds to too much: aliases in aliases, or too deep")
-	}
-	n, ok := d.follow(f, n)
+	n, ok := d.enter(f, n)
+	defer d.leave()
 	if !ok {
 		return false
 	}

@@ -7,13 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/tetratelabs/wazero"
 
 	"github.com/weirlog/weir/filters/stock"
 	"github.com/weirlog/weir/wasmhost/meter"
@@ -102,43 +98,6 @@ func (c *Config) read() ([]byte, error) {
 func reportOf(file []byte) Report {
 	sum := sha256.Sum256(file)
 	return Report{Size: len(file), SHA256: hex.EncodeToString(sum[:])}
-}
-
-// compile keeps the compiler's panics from the process: the module is a stranger's.
-func (h *Host) compile(ctx context.Context, module []byte) (c wazero.CompiledModule, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			c, err = nil, fmt.Errorf("the compiler failed on it: %v", r)
-		}
-	}()
-	c, err = h.runtime.CompileModule(ctx, module)
-	if err != nil && h.cacheDir != "" && isCacheError(err) {
-		// A damaged file, or a full disk: then the module is in memory already.
-		h.log.Warn("compile cache does not work and is emptied", "dir", h.cacheDir, "error", err)
-		if err = emptyDirectory(h.cacheDir); err == nil {
-			c, err = h.runtime.CompileModule(ctx, module)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("not a valid module: %w", err)
-	}
-	return c, nil
-}
-
-// isCacheError tells whether the compile cache failed and not the module; wazero's errors have no types.
-func isCacheError(err error) bool {
-	_, file := errors.AsType[*fs.PathError](err)
-	return file || strings.Contains(err.Error(), "compilationcache:")
-}
-
-// emptyDirectory removes the files below dir and keeps the folders.
-func emptyDirectory(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		return os.Remove(path)
-	})
 }
 
 // Inspect tells what a module is without running it. What refuses it is in the report; an error says that it could not

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -28,6 +29,7 @@ type Batch struct {
 	bad   []Rejected   // rejected by filters
 	limit int          // messages, at most
 	skips bool         // some message has left the chain (verdict 2)
+	parts bool         // some message goes to some destinations only
 	route *route       // nil until delivered
 	hold  reservation  // what it holds of the budget
 	open  atomic.Int32 // destinations for which it is not done
@@ -48,6 +50,15 @@ func (b *Batch) Add(o *Origin) *Message {
 	if len(b.live) >= b.limit {
 		return nil
 	}
+	m := b.row(o)
+	if m != nil {
+		b.live = append(b.live, m)
+	}
+	return m
+}
+
+// row makes a message that is in no list yet, or nil when there is no room.
+func (b *Batch) row(o *Origin) *Message {
 	last := len(b.rows) - 1
 	if last < 0 || len(b.rows[last]) == cap(b.rows[last]) {
 		n := rowClass(len(b.live))
@@ -63,7 +74,6 @@ func (b *Batch) Add(o *Origin) *Message {
 	m := &rows[len(rows)-1]
 	*m = Message{Origin: o}
 	m.Timestamp, m.Facility, m.Severity = NoTime, syslog.DefaultFacility, syslog.DefaultSeverity
-	b.live = append(b.live, m)
 	return m
 }
 
@@ -120,6 +130,39 @@ func (b *Batch) Reject(m *Message, code, reason string) {
 // Skip keeps m out of the rest of the chain: it goes straight to the destinations.
 func (b *Batch) Skip(m *Message) { m.fate, b.skips = skipping, true }
 
+// Emit returns a new message behind after, which is one that the filter at work sees, or one that it emitted behind that.
+// It is a copy of from's values; the zero Raw says that nobody sent it. It goes on at the next filter,
+// whatever becomes of the message that it stands behind, but is gone when that one is rejected. It returns nil when there
+// is no room. A filter may emit any number: a batch's limit is for its source.
+func (b *Batch) Emit(after, from *Message) *Message {
+	m := b.row(from.Origin)
+	if m == nil {
+		return nil
+	}
+	*m = *from
+	m.Raw, m.fate, m.size = nil, inChain, 0
+	m.behind, after.behind = after.behind, m
+	return m
+}
+
+// Unemit takes back all that was emitted behind m.
+func (b *Batch) Unemit(m *Message) { m.behind = nil }
+
+// Route sends m to the named destination of its route only, and to those named before. It reports whether the route has
+// it.
+func (b *Batch) Route(m *Message, destination string) bool {
+	i := slices.Index(b.route.To, destination)
+	if i < 0 {
+		return false
+	}
+	m.to |= 1 << i
+	b.parts = true
+	return true
+}
+
+// MaxRoutes is how many destinations a route may have.
+const MaxRoutes = 64
+
 // fate is what a filter decided about a message.
 type fate uint8
 
@@ -130,22 +173,33 @@ const (
 	rejected
 )
 
-// sweep takes out what the filter at work dropped or rejected, and returns how
-// many it dropped; the rejected ones are in b.bad.
-func (b *Batch) sweep() (drops int) {
+// sweep takes out what the filter at work dropped or rejected and puts in what
+// it emitted, and returns how many of each; the rejected ones are in b.bad.
+func (b *Batch) sweep() (drops, emitted int) {
 	kept := b.live[:0]
 	for _, m := range b.live {
+		behind := m.behind
+		m.behind = nil
 		switch m.fate {
 		case dropped:
 			drops++
 		case rejected:
+			continue
 		default:
+			kept = append(kept, m)
+		}
+		if behind != nil && emitted == 0 { // from here on there may be more than there were
+			kept = append(make([]*Message, 0, len(b.live)+16), kept...)
+		}
+		for ; behind != nil; emitted++ {
+			m, behind = behind, behind.behind
+			m.behind = nil
 			kept = append(kept, m)
 		}
 	}
 	b.live, b.turn, b.from = kept, nil, 0
 	if !b.skips {
-		return drops
+		return drops, emitted
 	}
 	b.turn = make([]*Message, 0, len(kept))
 	for _, m := range kept {
@@ -153,7 +207,7 @@ func (b *Batch) sweep() (drops int) {
 			b.turn = append(b.turn, m)
 		}
 	}
-	return drops
+	return drops, emitted
 }
 
 const rowSize = int(unsafe.Sizeof(Message{})) + int(unsafe.Sizeof((*Message)(nil)))

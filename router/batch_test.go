@@ -113,7 +113,7 @@ func TestSweepTakesOutWhatAFilterDecided(t *testing.T) {
 	b.Drop(msgs[0])
 	b.Reject(msgs[1], "verdict", "no")
 	b.Skip(msgs[2])
-	if n := b.sweep(); n != 1 || len(b.bad) != 1 {
+	if n, _ := b.sweep(); n != 1 || len(b.bad) != 1 {
 		t.Errorf("%d dropped, %d rejected", n, len(b.bad))
 	}
 	if len(b.live) != 3 || len(b.Messages()) != 2 {

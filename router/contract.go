@@ -62,6 +62,20 @@ type Filter interface {
 	Apply(ctx context.Context, b *Batch) *Held
 }
 
+// A Ticker is a Filter that also works when no message comes, and may create
+// messages then. Router calls both methods as it calls Apply: by one goroutine
+// at a time, between batches. What they add to b, which belongs to no source, goes on behind the filter on
+// each route that uses it; when b has no room, Add returns nil.
+type Ticker interface {
+	Filter
+
+	// Tick is called about once a second.
+	Tick(ctx context.Context, b *Batch)
+
+	// Finish is called when weir stops and no more messages are expected.
+	Finish(ctx context.Context, b *Batch)
+}
+
 // Held says that a filter cannot take more messages now. The first Done of
 // b.Messages() are finished; the rest is offered again after Retry, while other
 // routes go on. With Stop the router begins to stop (on_error: stop) and the

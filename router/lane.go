@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"math"
 	"time"
 )
 
@@ -29,7 +28,7 @@ func (r *Router) pass(b *Batch) {
 // filter runs the batch through what is left of its chain, on one lane.
 func (r *Router) filter(b *Batch) *Held {
 	lane := <-r.lanes
-	defer func() { r.lanes <- lane }()
+	defer r.release(lane)
 	for stages := b.route.Filters; b.stage < len(stages) && len(b.live) > 0; b.stage++ {
 		if len(b.Messages()) > 0 {
 			held := stages[b.stage].Filters[lane].Apply(r.drain, b)
@@ -38,11 +37,11 @@ func (r *Router) filter(b *Batch) *Held {
 				return held
 			}
 		}
-		drops := b.sweep()
+		drops, emitted := b.sweep()
 		for len(b.stops) <= b.stage {
 			b.stops = append(b.stops, len(b.bad))
 		}
-		r.settleRoute(b.route, FateDropped, stages[b.stage].Name, drops)
+		r.swept(b.route, stages[b.stage].Name, drops, emitted)
 	}
 	return nil
 }
@@ -57,23 +56,57 @@ func (r *Router) handOver(b *Batch) {
 		b.free()
 		return
 	}
-	b.worst = math.MaxUint8
 	for _, m := range b.live {
 		m.size = m.Size()
-		b.size += m.size
-		b.worst = min(b.worst, m.Severity)
 	}
+	b.worst, b.size = weigh(b.live)
 	b.shrink()
 	b.open.Store(int32(len(rt.to)))
+	var lists [][]*Message // for each destination; nil: all get all
+	if b.parts {
+		lists = b.split(len(rt.to))
+	}
 	r.ledger.mu.Lock()
 	r.ledger.routes[rt.index].settle(FateDelivered, "", n)
-	for _, w := range rt.to {
+	for i, w := range rt.to {
+		if lists != nil {
+			n = len(lists[i])
+		}
 		r.ledger.dests[w.index].take(n)
 	}
 	r.ledger.mu.Unlock()
-	for _, w := range rt.to {
-		w.push(b)
+	for i, w := range rt.to {
+		if lists != nil {
+			w.push(b, lists[i])
+		} else {
+			w.push(b, b.live)
+		}
 	}
+}
+
+// split sorts the live messages by the destinations that they go to.
+func (b *Batch) split(destinations int) [][]*Message {
+	lists := make([][]*Message, destinations)
+	for _, m := range b.live {
+		for i := range lists {
+			if m.to == 0 || m.to&(1<<i) != 0 {
+				lists[i] = append(lists[i], m)
+			}
+		}
+	}
+	return lists
+}
+
+// swept counts what a filter dropped and created.
+func (r *Router) swept(rt *route, filter string, drops, created int) {
+	if drops == 0 && created == 0 {
+		return
+	}
+	r.ledger.mu.Lock()
+	defer r.ledger.mu.Unlock()
+	a := &r.ledger.routes[rt.index]
+	a.create(filter, created)
+	a.settle(FateDropped, filter, drops)
 }
 
 // keepLetters writes what the filters rejected to the dead letters, all of a
@@ -205,7 +238,8 @@ func (r *Router) loseParked() (n int) {
 	for _, rt := range r.routes {
 		rt.mu.Lock()
 		for _, b := range rt.parked {
-			r.settleRoute(rt, FateDropped, rt.Filters[b.stage].Name, b.sweep())
+			drops, created := b.sweep()
+			r.swept(rt, rt.Filters[b.stage].Name, drops, created)
 			r.settleRoute(rt, FateLost, "drain", len(b.live)+len(b.bad))
 			n += len(b.live) + len(b.bad)
 			b.free()

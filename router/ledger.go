@@ -14,6 +14,7 @@ type Fate string
 
 const (
 	FateReceived  Fate = "received"  // by a route, from its sources
+	FateCreated   Fate = "created"   // in a route, by a filter
 	FateDelivered Fate = "delivered" // by a route to its destinations; a destination's income
 	FateDropped   Fate = "dropped"   // a filter said so
 	FateRejected  Fate = "rejected"  // nobody will ever take it: dead letters
@@ -23,7 +24,7 @@ const (
 
 // The ledger is the account of every message. For each route
 //
-//	received = dropped + rejected + lost + delivered + in_flight
+//	received + created = dropped + rejected + lost + delivered + in_flight
 //
 // and for each destination
 //
@@ -62,6 +63,14 @@ func (a *account) take(n int) {
 	a.inFlight += int64(n)
 }
 
+// create notes that a filter made n messages in an account.
+func (a *account) create(filter string, n int) {
+	if n > 0 {
+		a.inFlight += int64(n)
+		a.add(FateCreated, filter, n)
+	}
+}
+
 // settle notes what became of n messages of an account.
 func (a *account) settle(f Fate, reason string, n int) {
 	if n == 0 {
@@ -71,6 +80,10 @@ func (a *account) settle(f Fate, reason string, n int) {
 	if a.inFlight < 0 {
 		panic(fmt.Sprintf("BUG: %d more messages %s than there were", -a.inFlight, f))
 	}
+	a.add(f, reason, n)
+}
+
+func (a *account) add(f Fate, reason string, n int) {
 	if a.fates == nil {
 		a.fates = map[entryKey]uint64{}
 	}
@@ -86,7 +99,7 @@ type Account struct {
 }
 
 // An Entry counts messages of one fate. The reason is the filter's name for
-// dropped and rejected, else a word such as "full" or "drain".
+// created, dropped and rejected, else a word such as "full" or "drain".
 type Entry struct {
 	Fate   Fate
 	Reason string
@@ -151,8 +164,8 @@ func (l Ledger) WriteTo(w io.Writer) (n int64, err error) {
 		}
 	}
 	for _, a := range l.Routes {
-		line("ledger route=%s received=%d created=0 dropped=%d rejected=%d lost=%d delivered=%d in_flight=%d",
-			a.Name, a.Income, a.Sum(FateDropped), a.Sum(FateRejected), a.Sum(FateLost), a.Sum(FateDelivered), a.InFlight)
+		line("ledger route=%s received=%d created=%d dropped=%d rejected=%d lost=%d delivered=%d in_flight=%d",
+			a.Name, a.Income, a.Sum(FateCreated), a.Sum(FateDropped), a.Sum(FateRejected), a.Sum(FateLost), a.Sum(FateDelivered), a.InFlight)
 	}
 	for _, a := range l.Destinations {
 		line("ledger destination=%s delivered=%d resumed=0 stored=%d rejected=%d lost=%d kept=0 in_flight=%d",

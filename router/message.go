@@ -28,8 +28,10 @@ type Message struct {
 	Raw      []byte  // as received, framing removed; nil: not known (created by a filter)
 	Fields   []Field // what filters added, in order; names are unique
 
-	fate fate // what became of it; set by Batch
-	size int  // Size, once the filters are done with it
+	fate   fate     // what became of it; set by Batch
+	size   int      // Size, once the filters are done with it
+	to     uint64   // destinations of the route, a bit each; 0: all of them; set by Batch.Route
+	behind *Message // the next of those that the filter at work created behind it; see Batch.Emit
 }
 
 // An Origin says where messages came from. It is immutable and may outlive the

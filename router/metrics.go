@@ -25,7 +25,7 @@ func newMetrics() *metrics {
 }
 
 var (
-	descRoute       = prometheus.NewDesc("weir_route_messages_total", "Messages of a route by fate; received = dropped + rejected + lost + delivered + in flight.", []string{"route", "fate", "reason"}, nil)
+	descRoute       = prometheus.NewDesc("weir_route_messages_total", "Messages of a route by fate; received + created = dropped + rejected + lost + delivered + in flight.", []string{"route", "fate", "reason"}, nil)
 	descDestination = prometheus.NewDesc("weir_destination_messages_total", "Messages of a destination by fate; delivered = stored + rejected + lost + in flight.", []string{"destination", "fate", "reason"}, nil)
 	descMissed      = prometheus.NewDesc("weir_missed_total", "Messages that a source never accepted, by reason.", []string{"source", "reason"}, nil)
 	descUnrouted    = prometheus.NewDesc("weir_unrouted_total", "Messages that no route takes.", []string{"source"}, nil)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -49,6 +50,9 @@ type Router struct {
 	routes  []*route
 	writers []*writer
 	lanes   chan int
+	due     []atomic.Bool // lanes that are to be ticked
+	ticks   chan int      // lanes that are about to be
+	tickers []ticker
 	retry   chan time.Duration
 	ledger  ledger
 	metrics *metrics
@@ -88,7 +92,7 @@ func New(c Config) (*Router, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Router{log: c.Log, letters: c.DeadLetters, timeout: c.Drain,
-		tails: NewTails(c.Memory / 4), lanes: make(chan int, c.Lanes), retry: make(chan time.Duration, 1), metrics: newMetrics()}
+		tails: NewTails(c.Memory / 4), lanes: make(chan int, c.Lanes), due: make([]atomic.Bool, c.Lanes), ticks: make(chan int, c.Lanes), retry: make(chan time.Duration, 1), metrics: newMetrics()}
 	r.drain, r.giveUp = context.WithCancel(context.Background())
 	for i := range c.Lanes {
 		r.lanes <- i
@@ -96,6 +100,7 @@ func New(c Config) (*Router, error) {
 	r.addDestinations(c)
 	err := r.addRoutes(c)
 	if err == nil {
+		r.addTickers()
 		err = r.addSources(c)
 	}
 	if err != nil {
@@ -126,6 +131,9 @@ func (r *Router) addDestinations(c Config) {
 
 func (r *Router) addRoutes(c Config) error {
 	for i, def := range c.Routes {
+		if len(def.To) > MaxRoutes {
+			return fmt.Errorf("route %s: %d destinations, a route may have %d", def.Name, len(def.To), MaxRoutes)
+		}
 		rt := &route{Route: def, index: i, claims: []claim{{pool: 0, times: 1}}}
 		for _, name := range def.To {
 			k := slices.IndexFunc(r.writers, func(w *writer) bool { return w.name == name })
@@ -160,13 +168,8 @@ func (r *Router) addSources(c Config) error {
 			filtered = filtered || len(rt.Filters) > 0
 			for _, cl := range rt.claims {
 				share = min(share, r.budget.pools[cl.pool].limit)
-				k := slices.IndexFunc(in.claims, func(c claim) bool { return c.pool == cl.pool })
-				if k < 0 {
-					in.claims = append(in.claims, cl)
-				} else {
-					in.claims[k].times++
-				}
 			}
+			in.claims = join(in.claims, rt.claims)
 			for _, w := range rt.to {
 				lines = min(lines, max(1, w.flush.Messages))
 			}
@@ -203,12 +206,14 @@ func (r *Router) Run(ctx context.Context) error {
 	deadline := context.AfterFunc(ctx, func() { time.AfterFunc(r.timeout, r.giveUp) })
 	defer deadline()
 
-	var sources, parked, writers sync.WaitGroup
+	var sources, parked, ticks, writers sync.WaitGroup
 	for _, w := range r.writers {
 		writers.Go(func() { w.run(r.drain) })
 	}
 	flowing, dry := context.WithCancel(context.Background())
 	parked.Go(func() { r.unpark(flowing) })
+	ticking, still := context.WithCancel(context.Background())
+	ticks.Go(func() { r.tick(ticking) })
 	for _, in := range r.inlets {
 		sources.Go(func() {
 			if err := in.source.Run(ctx, in); err != nil {
@@ -219,6 +224,10 @@ func (r *Router) Run(ctx context.Context) error {
 	sources.Wait()
 	dry()
 	parked.Wait()
+	still()
+	ticks.Wait()
+	r.finish()
+	r.unpark(flowing) // what held the filters' last messages
 	lost := r.loseParked()
 	for _, w := range r.writers {
 		w.close()

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -60,29 +61,52 @@ type writer struct {
 // queued is a batch that waits; the first from messages of it are settled.
 type queued struct {
 	b    *Batch
+	msgs []*Message
 	from int
 }
 
-// push queues a delivered batch. It never waits.
-func (w *writer) push(b *Batch) {
+// push queues a delivered batch, of which msgs come here. It never waits.
+func (w *writer) push(b *Batch, msgs []*Message) {
+	if len(msgs) == 0 {
+		if w.whenFull == Block {
+			b.done(w)
+		} else {
+			b.done(nil)
+		}
+		return
+	}
 	if w.whenFull != Block && !w.router.budget.grow(w.share, b.hold.size, false) {
 		if w.whenFull == DropNewest || !w.makeRoom(b.hold.size) {
-			w.settle(FateLost, "full", len(b.live))
+			w.settle(FateLost, "full", len(msgs))
 			b.done(nil)
 			return
 		}
 	}
 	w.mu.Lock()
-	w.queue = append(w.queue, queued{b: b})
-	w.messages += len(b.live)
-	w.bytes += b.size
-	urgent := int(b.worst) <= w.flush.Severity
+	w.queue = append(w.queue, queued{b: b, msgs: msgs})
+	w.messages += len(msgs)
+	worst, size := b.worst, b.size
+	if len(msgs) < len(b.live) {
+		worst, size = weigh(msgs)
+	}
+	w.bytes += size
+	urgent := int(worst) <= w.flush.Severity
 	w.urgent = w.urgent || urgent
-	signal := urgent || w.messages == len(b.live) || w.messages >= w.flush.Messages || w.bytes >= w.flush.Bytes
+	signal := urgent || w.messages == len(msgs) || w.messages >= w.flush.Messages || w.bytes >= w.flush.Bytes
 	w.mu.Unlock()
 	if signal || w.pressed() {
 		w.nudge()
 	}
+}
+
+// weigh is the most severe severity of messages and their bytes.
+func weigh(msgs []*Message) (worst uint8, size int) {
+	worst = math.MaxUint8
+	for _, m := range msgs {
+		size += m.size
+		worst = min(worst, m.Severity)
+	}
+	return worst, size
 }
 
 // makeRoom loses the oldest batches that are not being written, until size
@@ -92,7 +116,7 @@ func (w *writer) makeRoom(size int) bool {
 		w.mu.Lock()
 		i, n := 0, 0 // the first batch behind what is being written
 		for i < len(w.queue) && n < w.taken {
-			n += len(w.queue[i].b.live) - w.queue[i].from
+			n += len(w.queue[i].msgs) - w.queue[i].from
 			i++
 		}
 		if i == len(w.queue) {
@@ -101,9 +125,9 @@ func (w *writer) makeRoom(size int) bool {
 		}
 		q := w.queue[i]
 		w.queue = slices.Delete(w.queue, i, i+1)
-		n = len(q.b.live) - q.from
+		n = len(q.msgs) - q.from
 		w.messages -= n
-		for _, m := range q.b.live[q.from:] {
+		for _, m := range q.msgs[q.from:] {
 			w.bytes -= m.size
 		}
 		w.mu.Unlock()
@@ -190,7 +214,7 @@ func (w *writer) cut() []*Message {
 	bytes := 0
 gather:
 	for _, q := range w.queue {
-		for _, m := range q.b.live[q.from:] {
+		for _, m := range q.msgs[q.from:] {
 			if n := len(w.tx); n == w.flush.Messages || n > 0 && bytes+m.size > w.flush.Bytes {
 				break gather
 			}
@@ -214,13 +238,13 @@ func (w *writer) finish(n, rejected int) {
 	var done []*Batch
 	for n > 0 {
 		q := &w.queue[0]
-		k := min(n, len(q.b.live)-q.from)
-		for _, m := range q.b.live[q.from : q.from+k] {
+		k := min(n, len(q.msgs)-q.from)
+		for _, m := range q.msgs[q.from : q.from+k] {
 			w.bytes -= m.size
 		}
 		q.from += k
 		n -= k
-		if q.from == len(q.b.live) {
+		if q.from == len(q.msgs) {
 			done = append(done, q.b)
 			w.queue[0] = queued{}
 			w.queue = w.queue[1:]

@@ -17,10 +17,10 @@ import (
 func newFilterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "filter",
-		Short: "Look at a filter's module, or run messages through it",
+		Short: "Begin, build, test and measure filters, and look at their modules",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newFilterRunCommand(), newFilterInspectCommand())
+	cmd.AddCommand(newFilterBuildCommand(), newFilterInspectCommand(), newFilterNewCommand(), newFilterRunCommand())
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -25,6 +26,16 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GOMAXPROCS", "2") // lanes, and with them the memory sum
+			self, err := exec.LookPath("weir")
+			if err != nil {
+				return err
+			}
+			e.Setenv("WEIR_ALONE", filepath.Dir(self)) // a PATH without any compiler
+			cache := os.Getenv("GOCACHE")              // HOME is none there
+			if dir, err := os.UserCacheDir(); cache == "" && err == nil {
+				cache = filepath.Join(dir, "go-build")
+			}
+			e.Setenv("GOCACHE", cache)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

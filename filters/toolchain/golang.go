@@ -1,0 +1,21 @@
+package toolchain
+
+var golang = language{
+	name:   "go",
+	source: "main.go",
+	marks:  "*.go",
+	needs:  "[Go](https://go.dev/dl/) 1.24 or later",
+	owns:   func(dir string) bool { return len(sources(dir, ".go")) > 0 },
+	sdk:    func() []file { return sdkFiles("go", "weir/") },
+	build:  buildGo,
+}
+
+// buildGo builds the package in the folder, in whatever module it is. Names of functions stay, for the stacks of
+// faults; -w leaves out the rest of what debuggers want.
+func buildGo(b *building) error {
+	tool := b.tools.named("go")
+	if tool == "" {
+		return &Missing{"there is no go, which compiles Go", "https://go.dev/dl/, 1.24 or later (Debian 13: apt install golang; Debian 12's is too old)"}
+	}
+	return b.run([]string{"GOOS=wasip1", "GOARCH=wasm"}, tool, "build", "-buildmode=c-shared", "-ldflags=-w", "-o", b.module, ".")
+}

@@ -30,6 +30,9 @@ type Batch struct {
 	limit int          // messages, at most
 	skips bool         // some message has left the chain (verdict 2)
 	parts bool         // some message goes to some destinations only
+
+	anywhere bool // any destination is one, for tools
+
 	route *route       // nil until delivered
 	hold  reservation  // what it holds of the budget
 	open  atomic.Int32 // destinations for which it is not done
@@ -134,14 +137,20 @@ func (b *Batch) Skip(m *Message) { m.fate, b.skips = skipping, true }
 // It is a copy of from's values; the zero Raw says that nobody sent it. It goes on at the next filter,
 // whatever becomes of the message that it stands behind, but is gone when that one is rejected. It returns nil when there
 // is no room. A filter may emit any number: a batch's limit is for its source.
+//
+// after nil puts it at the batch's end: for a Ticker, which sees no messages.
 func (b *Batch) Emit(after, from *Message) *Message {
 	m := b.row(from.Origin)
 	if m == nil {
 		return nil
 	}
 	*m = *from
-	m.Raw, m.fate, m.size = nil, inChain, 0
-	m.behind, after.behind = after.behind, m
+	m.Raw, m.fate, m.size, m.behind = nil, inChain, 0, nil
+	if after == nil {
+		b.live = append(b.live, m)
+	} else {
+		m.behind, after.behind = after.behind, m
+	}
 	return m
 }
 
@@ -150,10 +159,14 @@ func (b *Batch) Unemit(m *Message) { m.behind = nil }
 
 // Route sends m to the named destination of its route only, and to those named before. It reports whether the route has
 // it.
-func (b *Batch) Route(m *Message, destination string) bool {
-	i := slices.Index(b.route.To, destination)
+func (b *Batch) Route(m *Message, destination []byte) bool {
+	i := slices.IndexFunc(b.route.To, func(to string) bool { return to == string(destination) })
 	if i < 0 {
-		return false
+		if !b.anywhere || len(b.route.To) == MaxRoutes {
+			return false
+		}
+		i = len(b.route.To)
+		b.route.To = append(b.route.To, string(destination))
 	}
 	m.to |= 1 << i
 	b.parts = true

@@ -28,6 +28,9 @@ type RecordParser struct {
 	// as record_set does: what it leaves out becomes absent, and one bad part
 	// refuses all of it.
 	Strict bool
+	// Ours says that the record is one of weir's own, that somebody else has had in hand: source, listener and peer are
+	// passed over even when received_at is missing.
+	Ours bool
 	// MaxValue bounds one value, in bytes; 0: only the record's own size does.
 	MaxValue int
 
@@ -232,7 +235,7 @@ func (p *RecordParser) finish(w *Message, own *late, b *Batch) error {
 		key Key
 		v   Value
 	}{{KeyRaw, own.original}, {KeySource, own.source}, {KeyListener, own.listener}, {KeyPeer, own.peer}} {
-		if k.v.Kind == Absent || own.received && k.v.Kind == String && k.key != KeyRaw { // weir's own records have no raw
+		if k.v.Kind == Absent || (own.received || p.Ours) && k.v.Kind == String && k.key != KeyRaw { // weir's own records have no raw
 			continue
 		}
 		if err := p.field(misfits[k.key], k.v); err != nil {

@@ -161,6 +161,7 @@ func (r *Router) tickBatch(t *ticker) *Batch {
 
 // place counts what a filter created by itself and readies it to go on behind the filter, in a batch for each place.
 func (r *Router) place(t *ticker, b *Batch) []*Batch {
+	b.sweep() // of what a failed call left
 	n := len(b.live)
 	if n == 0 {
 		b.free()

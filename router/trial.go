@@ -1,13 +1,15 @@
 package router
 
 // NewBatch returns an empty batch that belongs to no router, for tools and tests that look at what a filter does. It
-// has room for so many messages, and so many bytes for them and for what filters set; there is no more.
-func NewBatch(bytes, messages int) *Batch {
+// has room for so many messages, and so many bytes for them and for what filters set; there is no more. Filters may choose
+// among the destinations; none: every name is one.
+func NewBatch(bytes, messages int, destinations ...string) *Batch {
 	b := batches.Get().(*Batch)
 	b.mem = memories.Get().(*memory)
 	b.mem.refs.Store(1)
 	b.limit = messages
-	b.route = &route{} // delivered: it is never overdrawn
+	b.route = &route{Route: Route{To: destinations}} // delivered: it is never overdrawn
+	b.anywhere = len(destinations) == 0
 	b.hold = reservation{
 		budget: &budget{pools: []pool{{limit: bytes, used: bytes}}},
 		claims: []claim{{pool: 0, times: 1}},
@@ -23,15 +25,19 @@ func (b *Batch) Discard() { b.free() }
 type Outcome struct {
 	Verdict      string // keep, skip, drop or reject
 	Code, Reason string // of reject
+
+	Emitted []*Message // behind it; none with reject
+	To      []string   // destinations that were chosen, in the route's order; nil: all
 }
 
-// Outcome tells what Drop, Skip or Reject said about m. It is for batches of NewBatch.
+// Outcome tells what Drop, Skip, Reject, Emit and Route said about m. It is for batches of NewBatch.
 func (b *Batch) Outcome(m *Message) Outcome {
+	o := Outcome{Verdict: "keep"}
 	switch m.fate {
 	case skipping:
-		return Outcome{Verdict: "skip"}
+		o.Verdict = "skip"
 	case dropped:
-		return Outcome{Verdict: "drop"}
+		o.Verdict = "drop"
 	case rejected:
 		for _, r := range b.bad {
 			if r.Message == m {
@@ -39,5 +45,13 @@ func (b *Batch) Outcome(m *Message) Outcome {
 			}
 		}
 	}
-	return Outcome{Verdict: "keep"}
+	for e := m.behind; e != nil; e = e.behind {
+		o.Emitted = append(o.Emitted, e)
+	}
+	for i, to := range b.route.To {
+		if m.to&(1<<i) != 0 {
+			o.To = append(o.To, to)
+		}
+	}
+	return o
 }

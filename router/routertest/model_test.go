@@ -206,7 +206,7 @@ func (f *modelFilter) Apply(_ context.Context, b *router.Batch) *router.Held {
 				b.Reject(msg, "verdict", "and what came of it")
 			}
 		case f.m.routing && f.m.chance(20):
-			b.Route(msg, fmt.Sprint("d", f.m.upTo(3)-1))
+			b.Route(msg, fmt.Append(nil, "d", f.m.upTo(3)-1))
 		case f.m.chance(10):
 			if v := b.Bytes(f.m.upTo(3000)); v != nil {
 				if fields := b.NewFields(1); fields != nil {

@@ -39,8 +39,14 @@ Languages: ` + languages + `.`,
 		for _, f := range folder.Files {
 			fmt.Fprintf(out, "%s/%s\n", folder.Name, f)
 		}
+		if folder.SDK != "" {
+			fmt.Fprintf(out, "%s/%s (the SDK)\n", folder.Name, folder.SDK)
+		}
 		steps := append(append([]string{"cd " + folder.Name}, folder.Before...), "weir filter build", "weir filter test")
 		fmt.Fprintf(c.ErrOrStderr(), "\nEdit %s/%s. Next:\n  %s\n", folder.Name, folder.Source, strings.Join(steps, " && "))
+		if err := toolchain.Ready(lang); err != nil {
+			fmt.Fprintf(c.ErrOrStderr(), "\nBefore that, %v\n", err)
+		}
 		return nil
 	}
 	return cmd

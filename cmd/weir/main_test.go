@@ -1,16 +1,21 @@
 package main
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/weirlog/weir/filters/toolchain"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"weir": main}) }
@@ -19,7 +24,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp lines got i
 
 // TestScripts runs the program as its user sees it: testdata/*.txtar. Commands
 // of our own: await FILE (until it is there), sql DATABASE QUERY WANT (the first
-// column of the first row).
+// column of the first row). [builds:LANG] tells whether the compiler is there.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
@@ -37,6 +42,17 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("GOCACHE", cache)
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			lang, ok := strings.CutPrefix(cond, "builds:")
+			if !ok {
+				return false, fmt.Errorf("no condition %s", cond)
+			}
+			err := toolchain.Ready(lang)
+			if errors.Is(err, toolchain.ErrUsage) {
+				return false, err
+			}
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"await": func(ts *testscript.TestScript, _ bool, args []string) {

@@ -15,6 +15,7 @@ var c = language{
 	needs:  "clang 14 or later with its WebAssembly parts (Debian 12: `apt install clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32`)",
 	owns:   func(dir string) bool { return len(sources(dir, cExtensions...)) > 0 },
 	sdk:    func() []file { return sdkFiles("c", "") },
+	ready:  func(f finder) error { _, _, err := f.clang(); return err },
 	build:  buildC,
 }
 

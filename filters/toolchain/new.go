@@ -30,7 +30,8 @@ type file struct {
 // A Folder is a new filter.
 type Folder struct {
 	Name   string   // the folder, below the current one, and the filter
-	Files  []string // what was written, below the folder
+	Files  []string // what was written, below the folder, but for the SDK
+	SDK    string   // where the SDK is, below the folder; "": there is none
 	Source string   // the one to edit
 	Before []string // commands to be run in it before the first build
 }
@@ -56,8 +57,8 @@ func New(in, name, lang string) (Folder, error) {
 		return Folder{}, usagef("new: no language %q (there are %s)", lang, strings.Join(Languages(), ", "))
 	case !goodName.MatchString(name):
 		return Folder{}, usagef("new: %q is no name for a filter: a-z, 0-9, - and _, beginning with a letter, at most 64 (mask, drop-debug)", name)
-	case name == "weir":
-		return Folder{}, usagef("new: a filter cannot be called weir, as the SDK in its folder is (mask, drop-debug)")
+	case name == "weir", name == "weir-filter":
+		return Folder{}, usagef("new: a filter cannot be called %s, as the SDK in its folder is (mask, drop-debug)", name)
 	}
 	dir := filepath.Join(in, name)
 	entries, err := os.ReadDir(dir)
@@ -76,7 +77,11 @@ func New(in, name, lang string) (Folder, error) {
 		if err := writeNew(path, f.data); err != nil {
 			return Folder{}, fmt.Errorf("new: %w", err)
 		}
-		folder.Files = append(folder.Files, f.name)
+		if below, _, deep := strings.Cut(f.name, "weir/"); deep && below == "" {
+			folder.SDK = "weir"
+		} else {
+			folder.Files = append(folder.Files, f.name)
+		}
 	}
 	return folder, nil
 }

@@ -27,13 +27,14 @@ type language struct {
 	marks  string   // the files by which a folder of it is recognised, for people
 	owns   func(dir string) bool
 	sdk    func() []file // what of the SDK stands in a new folder
+	ready  func(f finder) error
 	// build makes module out of the folder.
 	build func(b *building) error
 }
 
 // languages in the order in which a folder is tried: the ones with a project file of their own come first, because
 // such a folder may hold sources of other languages too.
-var languages = []*language{&golang, &c, &wat}
+var languages = []*language{&rust, &golang, &c, &wat}
 
 // Languages returns the names that New takes, sorted.
 func Languages() []string {
@@ -43,6 +44,16 @@ func Languages() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Ready returns a [*Missing] when the compiler of a language is not installed on this machine. What a build fetches into
+// its folder is not looked at.
+func Ready(lang string) error {
+	l := languageNamed(lang)
+	if l == nil {
+		return usagef("no language %q (there are %s)", lang, strings.Join(Languages(), ", "))
+	}
+	return l.ready(machine)
 }
 
 // Recognised lists the files by which Build knows the language of a folder.
@@ -125,9 +136,14 @@ func replace(path, from string) error {
 
 // run runs a compiler in the folder. What it says is passed on as it is.
 func (b *building) run(env []string, tool string, args ...string) error {
+	return b.runInto(b.told, env, tool, args...)
+}
+
+// runInto is run, with what the compiler prints on its standard output in out.
+func (b *building) runInto(out io.Writer, env []string, tool string, args ...string) error {
 	cmd := exec.CommandContext(b.ctx, tool, args...)
 	cmd.Dir, cmd.Env = b.dir, append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = b.told, b.told
+	cmd.Stdout, cmd.Stderr = out, b.told
 	if err := cmd.Run(); err != nil {
 		if b.ctx.Err() != nil {
 			return b.ctx.Err()

@@ -20,16 +20,16 @@ type Batch struct {
 	mem  *memory // where its bytes live
 	base *memory // of the batch that this one is a copy of: only read; nil for an original
 
-	live  []*Message   // in order; what no filter took out
-	turn  []*Message   // of live, what the filter at work is to see; nil: all
-	from  int          // of Messages(), how many the filter at work has finished before it held
-	stage int          // filter of the route that it is at
-	stops []int        // len(bad) after each filter
-	rows  [][]Message  // storage behind live
-	bad   []Rejected   // rejected by filters
-	limit int          // messages, at most
-	skips bool         // some message has left the chain (verdict 2)
-	parts bool         // some message goes to some destinations only
+	live  []*Message  // in order; what no filter took out
+	turn  []*Message  // of live, what the filter at work is to see; nil: all
+	from  int         // of Messages(), how many the filter at work has finished before it held
+	stage int         // filter of the route that it is at
+	stops []int       // len(bad) after each filter
+	rows  [][]Message // storage behind live
+	bad   []Rejected  // rejected by filters
+	limit int         // messages, at most
+	skips bool        // some message has left the chain (verdict 2)
+	parts bool        // some message goes to some destinations only
 
 	anywhere bool // any destination is one, for tools
 

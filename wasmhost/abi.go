@@ -1,15 +1,77 @@
 package wasmhost
 
 import (
+	"slices"
+
+	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/wasmhost/meter"
 )
 
-// The native ABI (filters/ABI.md).
-const (
-	abiModule  = "weir_v1"
-	abiProcess = "weir_process"
-	abiPrefix  = "weir_"
-)
+// An abi is one way in which a guest and weir talk. Each has a file of its own, and nothing of it is known elsewhere.
+type abi struct {
+	name string // as `abi:` in the configuration has it
+
+	// is recognises a module of this ABI by what it imports and exports. The first in the list of abis is it.
+	is func(m *meter.Module) bool
+
+	// modules are what its guests may import, besides WASI. Of several with one name that one serves a guest which
+	// has all that it imports from it.
+	modules []hostModule
+
+	// refuse says what is wrong with a module of this ABI, but for its imports; nothing: it may be loaded.
+	refuse func(m *meter.Module, c *Config) []string
+
+	// system changes what an instance gets of WASI; nil: it stays as it is for everybody.
+	system func(in *instance, c wazero.ModuleConfig) wazero.ModuleConfig
+
+	// start runs what a new instance has to run before its first message, and returns the one who talks to it.
+	start func(in *instance) (talker, error)
+}
+
+// abis are all that this version runs, in the order in which they are recognised.
+var abis = []*abi{&weirV1}
+
+func abiNames() (names []string) {
+	for _, a := range abis {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// A talker gives messages to one instance, in the instance's ABI. in.m is the message in hand. An error is a trap or a
+// limit, and costs the instance.
+type talker interface {
+	// process returns a verdict of weir_process.
+	process(in *instance) (verdict int32, err error)
+	// tick is called about once a second, when the guest has nothing else to do.
+	tick(in *instance) error
+	// end is called before an instance that is well goes.
+	end(in *instance) error
+}
+
+// A batcher is a talker that takes all messages of a batch at once: instances that serve one batch.
+type batcher interface {
+	talker
+	// batch gives msgs to the guest and does with each what the guest says. On error none of them has changed. The
+	// instance is not used again.
+	batch(in *instance, b *router.Batch, msgs []*router.Message) error
+}
+
+// quiet is a part of the talkers of ABIs that know neither ticks nor an end.
+type quiet struct{}
+
+func (quiet) tick(*instance) error { return nil }
+func (quiet) end(*instance) error  { return nil }
+
+// A hostModule is functions that guests import, under the name by which they import them.
+type hostModule struct {
+	name      string
+	functions []hostFunction
+	hint      string // what to do about a function that is not there
+}
 
 // A hostFunction is one function that guests import. Params and results are spelled with a letter for each value: i is
 // i32, I is i64, f is f64.
@@ -19,41 +81,9 @@ type hostFunction struct {
 	call            api.GoModuleFunc
 }
 
-// abiFunctions are all functions of weir_v1 that this version has.
-var abiFunctions = []hostFunction{
-	{"field_get", "iiii", "i", fieldGet},
-	{"field_type", "ii", "i", fieldType},
-	{"field_get_i64", "iii", "i", fieldGetI64},
-	{"field_get_f64", "iii", "i", fieldGetF64},
-	{"field_set", "iiii", "i", fieldSet},
-	{"field_set_json", "iiii", "i", fieldSetJSON},
-	{"field_set_i64", "iiI", "i", fieldSetI64},
-	{"field_set_f64", "iif", "i", fieldSetF64},
-	{"field_unset", "ii", "i", fieldUnset},
-	{"field_count", "", "i", fieldCount},
-	{"field_name", "iii", "i", fieldName},
-	{"sd_get", "iiiiii", "i", sdGet},
-	{"sd_set", "iiiiii", "i", sdSet},
-	{"sd_unset", "iiii", "i", sdUnset},
-	{"record_get", "ii", "i", recordGet},
-	{"record_set", "ii", "i", recordSet},
-	{"config_get", "ii", "i", configGet},
-	{"log", "iii", "", logLine},
-	{"log_enabled", "i", "i", logEnabled},
-	{"time_now", "", "I", timeNow},
-	{"random", "", "I", random},
-	{"fail", "ii", "", fail},
+func (f hostFunction) funcType() meter.FuncType {
+	return meter.FuncType{Params: valueTypes(f.params), Results: valueTypes(f.results)}
 }
-
-// abiExports are what a module may export for weir_v1.
-var abiExports = []hostFunction{
-	{name: abiProcess, results: "i"},
-	{name: "weir_init", results: "i"},
-	{name: "weir_close"},
-}
-
-// abiLater are parts of weir_v1 that this version does not have.
-var abiLater = []string{"emit", "route", "metric_add", "metric_set", "kv_get", "kv_set", "kv_del", "kv_add", "weir_tick"}
 
 func valueTypes(letters string) []api.ValueType {
 	types := make([]api.ValueType, len(letters))
@@ -63,25 +93,47 @@ func valueTypes(letters string) []api.ValueType {
 	return types
 }
 
-// What host functions answer when they cannot do it.
-const (
-	errAbsent       int32 = -1
-	errWrongType    int32 = -2
-	errTooLong      int32 = -3
-	errNotPermitted int32 = -4
-	errInvalid      int32 = -5
-	errTooMany      int32 = -6
-	errNotHere      int32 = -7
-)
+// module finds the one of the ABI's modules that serves a guest's imports from name; nil: there is none of that name.
+// When none has all, it is the first.
+func (a *abi) module(m *meter.Module, name string) *hostModule {
+	var first *hostModule
+	for i := range a.modules {
+		hm := &a.modules[i]
+		if hm.name != name {
+			continue
+		}
+		if first == nil {
+			first = hm
+		}
+		if !slices.ContainsFunc(m.Imports, func(im meter.Import) bool {
+			return im.Module == name && hm.lacks(im) != ""
+		}) {
+			return hm
+		}
+	}
+	return first
+}
 
-// mostReason is how much of the text given to fail is kept.
-const mostReason = 4096
+// lacks says what of an import the module cannot give; "": it can.
+func (hm *hostModule) lacks(im meter.Import) string {
+	i := slices.IndexFunc(hm.functions, func(f hostFunction) bool { return f.name == im.Name })
+	if i < 0 {
+		why := "imports " + importName(im) + " " + describe(im.Kind, im.Type) + ", which this version of weir does not have"
+		if hm.hint != "" {
+			why += " (" + hm.hint + ")"
+		}
+		return why
+	}
+	return wrongType(importName(im), im.Type, hm.functions[i].funcType())
+}
 
 // bytes is guest memory from ptr on, a view that holds until the guest runs again. One outside of memory traps: that is
 // a bug in the guest and not a condition.
 func (in *instance) bytes(mod api.Module, ptr, n uint64) []byte {
 	if in.mem == nil {
-		in.mem = mod.Memory()
+		if in.mem = mod.Memory(); in.mem == nil {
+			panic(outside(uint32(ptr), uint32(n), 0))
+		}
 	}
 	b, ok := in.mem.Read(uint32(ptr), uint32(n))
 	if !ok {
@@ -97,5 +149,3 @@ func answer(buf, value []byte) uint64 {
 	}
 	return uint64(uint32(len(value)))
 }
-
-func code(c int32) uint64 { return uint64(uint32(c)) }

@@ -12,15 +12,17 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// What AssemblyScript's compiler imports for its standard library.
-const assemblyScriptModule = "env"
-
-var assemblyScriptFunctions = []hostFunction{
-	{"abort", "iiii", "", asAbort},
-	{"seed", "", "f", asSeed},
-	{"trace", "iifffff", "", asTrace},
-	{"console.log", "i", "", asConsoleLog},
-	{"Date.now", "", "f", asDateNow},
+// assemblyScript is what AssemblyScript's compiler imports for its standard library.
+var assemblyScript = hostModule{
+	name: "env",
+	functions: []hostFunction{
+		{"abort", "iiii", "", asAbort},
+		{"seed", "", "f", asSeed},
+		{"trace", "iifffff", "", asTrace},
+		{"console.log", "i", "", asConsoleLog},
+		{"Date.now", "", "f", asDateNow},
+	},
+	hint: "declare imports with import_module(\"" + weirModule + "\"); a function without a body ends up in env",
 }
 
 func asAbort(ctx context.Context, mod api.Module, stack []uint64) {

@@ -17,6 +17,10 @@ type Config struct {
 	Module string `yaml:"module,required"`
 	// SHA256 is the file's hash in hexadecimal; another file is refused. Optional.
 	SHA256 string `yaml:"sha256"`
+	// ABI is what the module talks: one of the names in docs/filters/abis.md; "": what it looks like.
+	ABI string `yaml:"abi"`
+	// Function is the export that is called for each message, in ABIs that do not name it.
+	Function string `yaml:"function"`
 	// Config is handed to the guest as it is; absent is {}.
 	Config json.RawMessage `yaml:"config"`
 	// Memory bounds the linear memory of one instance; rounded down to pages of 64 KiB.
@@ -85,6 +89,9 @@ func (c *Config) Check() []config.Problem {
 	}
 	if c.InitTime < shortestTime || c.InitTime > 10*time.Minute {
 		p = append(p, config.Problem{Path: "init_time", What: fmt.Sprintf("%v for the start", c.InitTime), Hint: "1ms to 10m"})
+	}
+	if c.ABI != "" {
+		p = append(p, config.OneOf("abi", c.ABI, abiNames()...)...)
 	}
 	p = append(p, config.OneOf("on_error", c.OnError, Reject, Pass, Drop, Stop)...)
 	return append(p, config.OneOf("instances", c.Instances, PerCore, One)...)

@@ -121,6 +121,12 @@ func (g *Guest) faulted(c cause, text, trace string) {
 	g.log.Error("filter failed", args...)
 }
 
+// failedIn tells a fault in a call that had no message.
+func (g *Guest) failedIn(function string, err error) {
+	cause, text, trace := explain(err)
+	g.faulted(cause, function+": "+text, trace)
+}
+
 // note counts calls for the breaker.
 func (g *Guest) note(calls, failed int) {
 	if failed > 0 || calls > 0 {

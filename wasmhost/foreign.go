@@ -71,7 +71,7 @@ func (f foreign) refusal(m *meter.Module) string {
 		return f.wayOut
 	}
 	if importsFrom(m, "weir_v2") || slices.ContainsFunc(m.Imports, func(i meter.Import) bool { return strings.HasPrefix(i.Module, "weir") }) {
-		return fmt.Sprintf("made for another version of weir: this one knows %s", abiModule)
+		return fmt.Sprintf("made for another version of weir: this one knows %s", weirModule)
 	}
-	return fmt.Sprintf("no filter: it exports no %s and imports nothing from %s (%s)", abiProcess, abiModule, rebuild)
+	return fmt.Sprintf("no filter: it exports no %s and imports nothing from %s (%s)", weirProcess, weirModule, rebuild)
 }

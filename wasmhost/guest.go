@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-
 	"github.com/weirlog/weir/router"
 )
 
@@ -18,22 +16,19 @@ import (
 type Guest struct {
 	host     *Host
 	name     string
-	config   []byte // as JSON
 	onError  string
 	time     time.Duration // with the host's patience
 	initTime time.Duration
-	memory   int64 // bytes of linear memory, at most
-	atLimit  bool  // that is the limit of the configuration, not one of the module itself
-	compiled wazero.CompiledModule
+	program  *program
+	shelf    *shelf
+	appName  []byte // name, for messages of its own
 	log      *slog.Logger
-	about    Report
 
 	counts  counts
 	breaker breaker
 	faults  faultLog
 	lines   lineQuota
 	near    atomic.Uint64 // the message's own keys whose near names were told, a bit each
-	slow    bool          // instances take long to make: a spare is kept, and at most ten a second are made
 	nursery nursery
 
 	one bool // all lanes share lanes[0]
@@ -47,7 +42,7 @@ type Guest struct {
 func (g *Guest) Name() string { return g.name }
 
 // Report tells what the module is.
-func (g *Guest) Report() Report { return g.about }
+func (g *Guest) Report() Report { return g.program.about }
 
 // Filter is the filter of one lane, counted from 0: the same one for each call with the same number. With
 // `instances: one` all lanes get the same one, and batches take turns. Its instance is made when it is first used.
@@ -77,7 +72,7 @@ func (g *Guest) Close(ctx context.Context) error {
 	g.nursery.close()
 	for _, l := range g.lanes {
 		if l.in != nil {
-			l.in.close()
+			l.in.leave()
 			l.in = nil
 		}
 	}
@@ -85,11 +80,29 @@ func (g *Guest) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.guests = slices.DeleteFunc(h.guests, func(other *Guest) bool { return other == g })
 	h.mu.Unlock()
-	return g.compiled.Close(ctx)
+	return g.program.close(ctx)
 }
 
 // turns is a lane that all lanes share.
 type turns lane
+
+func (t *turns) Tick(ctx context.Context, b *router.Batch) {
+	t.turn.Lock()
+	defer t.turn.Unlock()
+	if now := time.Now(); now.Sub(t.ticked) > sameTick { // else by another of them
+		t.ticked = now
+		(*lane)(t).Tick(ctx, b)
+	}
+}
+
+func (t *turns) Finish(ctx context.Context, b *router.Batch) {
+	t.turn.Lock()
+	defer t.turn.Unlock()
+	(*lane)(t).Finish(ctx, b)
+}
+
+// sameTick is how close together the lanes are ticked at most.
+const sameTick = 500 * time.Millisecond
 
 func (t *turns) Apply(ctx context.Context, b *router.Batch) *router.Held {
 	t.turn.Lock()
@@ -117,7 +130,7 @@ var errSoon = errors.New("instances that take long to make are made ten times a 
 
 // take returns an instance. wait is set with errSoon.
 func (g *Guest) take(ctx context.Context) (in *instance, wait time.Duration, err error) {
-	if !g.slow {
+	if !g.program.slow {
 		in, err = g.newInstance(ctx)
 		return in, 0, err
 	}
@@ -170,7 +183,7 @@ func (n *nursery) close() {
 	n.stop()
 	n.wait.Wait()
 	if n.spare != nil {
-		n.spare.close()
+		n.spare.leave()
 		n.spare = nil
 	}
 }

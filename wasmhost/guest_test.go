@@ -33,6 +33,9 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	if childOfTest() {
+		return
+	}
 	dir, err := os.MkdirTemp("", "guests")
 	if err != nil {
 		panic(err)

@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -26,7 +27,9 @@ import (
 
 // Options is what all filters of a host share. The zero value works.
 type Options struct {
-	CacheDir   string       // compiled modules; made when missing; "": nothing is kept
+	CacheDir   string       // compiled modules; made when missing; "": nothing is kept beyond the host
+	CacheSize  int64        // bytes in CacheDir; what was not used for longest is removed; 0: 256 MiB
+	Compiler   []string     // a program, with arguments, that calls [Compile]; nil: modules are compiled in this process, without limits
 	Log        *slog.Logger // nil: nothing is logged
 	MaxMessage int          // the longest message of any source, in bytes; values may be as long, at least 1 MiB
 	Interpret  bool         // do not compile, even where that is possible; 30 to 50 times slower
@@ -36,41 +39,43 @@ type Options struct {
 type Host struct {
 	log       *slog.Logger
 	runtime   wazero.Runtime
-	cache     wazero.CompilationCache
-	cacheDir  string
+	cache     *compileCache // nil: nothing is kept
+	interpret bool
 	wasi      map[string]api.FunctionDefinition // what guests may import from WASI, by name
-	patience  int                               // times are multiplied by it: 1 compiled, 20 interpreted
-	mostValue int                               // bytes of one value
+	provided  map[*hostModule]api.Module
+	patience  int    // times are multiplied by it: 1 compiled, 20 interpreted
+	mostValue int    // bytes of one value
+	hostname  []byte // of this machine; may be empty
 
 	mu     sync.Mutex
-	guests []*Guest // loaded, not closed
+	guests []*Guest          // loaded, not closed
+	own    map[string]*shelf // what filters keep, by filter; it outlives them
 }
 
 // Open makes the runtime that all filters share. The compile cache is refused when others could have written to it,
 // because its content is executed.
 func Open(ctx context.Context, o Options) (*Host, error) {
-	h := &Host{log: o.Log, patience: 1, mostValue: max(1<<20, o.MaxMessage)}
+	h := &Host{log: o.Log, patience: 1, mostValue: max(1<<20, o.MaxMessage), own: map[string]*shelf{}}
+	if name, err := os.Hostname(); err == nil {
+		h.hostname = []byte(name)
+	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	config := wazero.NewRuntimeConfigCompiler()
-	if o.Interpret || !compilerWorks(ctx) {
-		config = wazero.NewRuntimeConfigInterpreter()
+	h.interpret = o.Interpret || !compilerWorks(ctx)
+	if h.interpret {
 		h.patience = interpreterPatience
 	}
-	if o.CacheDir != "" {
-		if err := ownDirectory(o.CacheDir); err != nil {
-			return nil, fmt.Errorf("open compile cache: %w", err)
-		}
-		cache, err := wazero.NewCompilationCacheWithDir(o.CacheDir)
+	config := runtimeConfig(h.interpret)
+	if o.CacheDir != "" || o.Compiler != nil {
+		cache, err := openCache(o, h.interpret, h.log)
 		if err != nil {
-			return nil, fmt.Errorf("open compile cache: %w", err)
+			return nil, err
 		}
-		h.cache, h.cacheDir = cache, o.CacheDir
-		config = config.WithCompilationCache(cache)
+		h.cache = cache
+		config = config.WithCompilationCache(cache.wazero)
 	}
-	// DWARF sections do not survive the meter, and the memory's limit is in each module.
-	h.runtime = wazero.NewRuntimeWithConfig(ctx, config.WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false))
+	h.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := h.provide(ctx); err != nil {
 		h.Close(ctx)
 		return nil, err
@@ -83,20 +88,30 @@ const interpreterPatience = 20
 
 // provide makes the modules that guests import from.
 func (h *Host) provide(ctx context.Context) error {
-	for _, module := range []struct {
-		name      string
-		functions []hostFunction
-	}{
-		{abiModule, abiFunctions},
-		{assemblyScriptModule, assemblyScriptFunctions},
-		{meter.TickModule, []hostFunction{{meter.TickName, "i", "i", tick}}},
-	} {
-		b := h.runtime.NewHostModuleBuilder(module.name)
-		for _, f := range module.functions {
+	h.provided = map[*hostModule]api.Module{}
+	add := func(name string, functions []hostFunction) (api.Module, error) {
+		b := h.runtime.NewHostModuleBuilder(name)
+		for _, f := range functions {
 			b.NewFunctionBuilder().WithGoModuleFunction(f.call, valueTypes(f.params), valueTypes(f.results)).Export(f.name)
 		}
-		if _, err := b.Instantiate(ctx); err != nil {
-			return fmt.Errorf("provide %s: %w", module.name, err)
+		compiled, err := b.Compile(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("provide %s: %w", name, err)
+		}
+		return h.runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig()) // b.Instantiate's module cannot be a resolver's
+	}
+	if _, err := add(meter.TickModule, []hostFunction{{meter.TickName, "i", "i", tick}}); err != nil {
+		return err
+	}
+	for _, a := range abis {
+		for i := range a.modules {
+			hm := &a.modules[i]
+			// Several ABIs have an env: what a guest gets is decided by program.resolve.
+			m, err := add(fmt.Sprintf("%s/%s/%d", a.name, hm.name, i), hm.functions)
+			if err != nil {
+				return err
+			}
+			h.provided[hm] = m
 		}
 	}
 	ctx = experimental.WithFunctionListenerFactory(ctx, wasiCharges{})
@@ -120,7 +135,7 @@ var tick api.GoModuleFunc = func(ctx context.Context, _ api.Module, stack []uint
 func (h *Host) Close(ctx context.Context) error {
 	err := h.runtime.Close(ctx)
 	if h.cache != nil {
-		if cerr := h.cache.Close(ctx); err == nil {
+		if cerr := h.cache.close(ctx); err == nil {
 			err = cerr
 		}
 	}

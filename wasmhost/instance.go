@@ -14,15 +14,17 @@ import (
 // An instance is one running guest: its memory, its leash, and the message it looks at. One goroutine at a time uses it.
 //
 // It is the context of every call into the guest, so that host functions find it without a map: wazero hands it through
-// unwrapped. It never ends and holds no values.
+// unwrapped. It never ends, and holds values only while it is made.
 type instance struct {
 	guest   *Guest
+	program *program
 	mod     api.Module
-	mem     api.Memory // nil until the first host call or the end of instantiation
-	process api.Function
+	mem     api.Memory // nil until the first host call or the end of instantiation, and where the guest has none
+	talk    talker
 	clock   meter.Clock
 	result  [1]uint64
 	phase   phase
+	values  context.Context // nil once it is made
 
 	call // of the message in hand
 
@@ -38,10 +40,13 @@ type call struct {
 	batch *router.Batch
 	m     *router.Message
 
-	edited bool           // saved is set
-	saved  router.Message // the message as it came
-	own    ownership      // of what m points to; valid while edited
-	reason []byte         // what the guest gave to fail
+	edited bool            // saved is set
+	saved  router.Message  // the message as it came
+	own    ownership       // of what m points to; valid while edited
+	shared bool            // with an emitted message: nothing of m is changed in place
+	reason []byte          // what the guest gave to fail
+	last   *router.Message // that was emitted
+	emits  int
 }
 
 // A phase tells what a guest may do at the moment.
@@ -49,20 +54,26 @@ type phase uint8
 
 const (
 	starting     phase = iota // start function, _initialize: nothing but config_get, log, time_now, random
-	initializing              // weir_init: fail too
-	processing                // weir_process: everything
-	closing                   // weir_close: fail too
+	initializing              // weir_init: fail, kv and metrics too
+	processing                // a message is in hand: everything
+	ticking                   // weir_tick and weir_close: as initializing, and emit
 )
 
 // Deadline, Done, Err and Value make an instance the context of its own calls.
 func (in *instance) Deadline() (time.Time, bool) { return time.Time{}, false }
 func (in *instance) Done() <-chan struct{}       { return nil }
 func (in *instance) Err() error                  { return nil }
-func (in *instance) Value(any) any               { return nil }
+
+func (in *instance) Value(key any) any {
+	if in.values == nil {
+		return nil
+	}
+	return in.values.Value(key)
+}
 
 // newInstance makes an instance and starts it, on the leash: start function, _initialize, weir_init.
 func (g *Guest) newInstance(ctx context.Context) (*instance, error) {
-	in := &instance{guest: g}
+	in := &instance{guest: g, program: g.program}
 	in.stdout.in, in.stderr.in = in, in
 	in.stdout.level, in.stderr.level = levels[2], levels[3]
 	in.clock.Begin(g.initTime)
@@ -85,29 +96,31 @@ func (g *Guest) newInstance(ctx context.Context) (*instance, error) {
 }
 
 func (in *instance) start() error {
-	mod, err := in.guest.host.runtime.InstantiateModule(in, in.guest.compiled, in.system())
+	p := in.program
+	config := in.system()
+	if p.abi.system != nil {
+		config = p.abi.system(in, config)
+	}
+	in.values = p.values()
+	mod, err := in.guest.host.runtime.InstantiateModule(in, p.compiled, config)
+	in.values = nil
 	if err != nil {
 		return startError("start", err)
 	}
 	in.mod, in.mem = mod, mod.Memory()
-	if initialize := mod.ExportedFunction("_initialize"); initialize != nil {
-		if err := initialize.CallWithStack(in, nil); err != nil {
-			return startError("_initialize", err)
-		}
+	in.talk, err = p.abi.start(in)
+	return err
+}
+
+// run calls a function () -> () of the guest, if it exports one of that name.
+func (in *instance) run(function string) error {
+	f := in.mod.ExportedFunction(function)
+	if f == nil {
+		return nil
 	}
-	if init := mod.ExportedFunction("weir_init"); init != nil {
-		in.phase = initializing
-		if err := init.CallWithStack(in, in.result[:]); err != nil {
-			return startError("weir_init", err)
-		}
-		if code := api.DecodeI32(in.result[0]); code != 0 {
-			if len(in.reason) > 0 {
-				return fmt.Errorf("weir_init refused: %s", in.reason)
-			}
-			return fmt.Errorf("weir_init refused with %d and gave no reason", code)
-		}
+	if err := f.CallWithStack(in, nil); err != nil {
+		return startError(function, err)
 	}
-	in.process = mod.ExportedFunction("weir_process")
 	return nil
 }
 
@@ -122,30 +135,57 @@ func startError(function string, err error) error {
 	return fmt.Errorf("%s failed: %s: %s", function, cause, text)
 }
 
-// run gives m to the guest. On an error, which is a trap or a limit, the instance is not to be used again. What the
-// call edited is in m, and undo takes it back.
-func (in *instance) run(b *router.Batch, m *router.Message) (verdict int32, err error) {
+// begin gets ready for a call on m; nil: on no message.
+func (in *instance) begin(b *router.Batch, m *router.Message) {
 	in.batch, in.m, in.edited = b, m, false
+	in.shared, in.last, in.emits = false, nil, 0
 	in.reason = in.reason[:0]
 	in.clock.Begin(in.guest.time)
-	err = in.process.CallWithStack(in, in.result[:])
+}
+
+// process gives m to the guest. On an error, which is a trap or a limit, the instance is not to be used again. What the
+// call edited is in m, and undo takes it back.
+func (in *instance) process(b *router.Batch, m *router.Message) (verdict int32, err error) {
+	in.begin(b, m)
+	verdict, err = in.talk.process(in)
 	if in.stdout.used > 0 || in.stderr.used > 0 {
 		in.flushOutput()
 	}
-	return api.DecodeI32(in.result[0]), err
+	return verdict, err
 }
 
-// undo takes back what the call has edited.
+// undo takes back what the call has edited, emitted and routed.
 func (in *instance) undo() {
 	if in.edited {
 		*in.m = in.saved
 		in.edited = false
 	}
+	if in.emits > 0 && in.m != nil {
+		in.batch.Unemit(in.m)
+		in.last, in.emits = nil, 0
+	}
+}
+
+// between calls f, which is the guest's weir_tick or weir_close. What it emits goes into b; on an error, nothing does.
+func (in *instance) between(b *router.Batch, f func(*instance) error) error {
+	in.begin(b, nil)
+	in.phase = ticking
+	before := b.Len()
+	err := f(in)
+	in.phase = processing
+	in.flushOutput()
+	if err != nil {
+		for _, m := range b.Messages()[before:] {
+			b.Drop(m)
+		}
+	}
+	in.rest()
+	return err
 }
 
 // rest lets go of the batch that was in hand.
 func (in *instance) rest() {
-	in.batch, in.m = nil, nil
+	in.batch, in.m, in.last = nil, nil, nil
 	in.saved = router.Message{}
 	in.edited = false
 	if cap(in.scratch) > 64<<10 {
@@ -154,9 +194,17 @@ func (in *instance) rest() {
 	in.count()
 }
 
+// size is the guest's linear memory in bytes.
+func (in *instance) size() int64 {
+	if in.mem == nil {
+		return 0
+	}
+	return int64(in.mem.Size())
+}
+
 // count adds to the guest's counts what has changed since it was last called.
 func (in *instance) count() {
-	units, memory := in.clock.Units(), int64(in.mem.Size())
+	units, memory := in.clock.Units(), in.size()
 	in.guest.counts.units.Add(units - in.units)
 	in.guest.counts.memory.Add(memory - in.memory)
 	in.units, in.memory = units, memory
@@ -170,16 +218,19 @@ func (in *instance) discard() {
 	in.guest.counts.memory.Add(-in.memory)
 }
 
-// close ends an instance that is well.
-func (in *instance) close() {
-	if f := in.mod.ExportedFunction("weir_close"); f != nil {
-		in.phase = closing
-		in.clock.Begin(in.guest.time)
-		if err := f.CallWithStack(in, nil); err != nil {
-			cause, text, trace := explain(err)
-			in.guest.faulted(cause, "weir_close: "+text, trace)
-		}
-		in.flushOutput()
+// close ends an instance that is well: it is ticked once more, then told. What it emits goes into b.
+func (in *instance) close(b *router.Batch) {
+	if err := in.between(b, in.talk.tick); err != nil {
+		in.guest.failedIn("weir_tick", err)
+	} else if err := in.between(b, in.talk.end); err != nil {
+		in.guest.failedIn("weir_close", err)
 	}
 	in.discard()
+}
+
+// leave ends an instance where no router listens: what it emits is gone.
+func (in *instance) leave() {
+	b := router.NewBatch(0, 0)
+	defer b.Discard()
+	in.close(b)
 }

@@ -12,11 +12,12 @@ import (
 
 // A lane is the filter of one lane: an instance and its successors.
 type lane struct {
-	guest *Guest
-	turn  sync.Mutex // see turns
-	in    *instance  // nil before the first batch, and after a fault until there is a new one
-	lost  bool       // the last one failed
-	spent minute     // time that went into faults
+	guest  *Guest
+	turn   sync.Mutex // see turns
+	in     *instance  // nil before the first batch, and after a fault until there is a new one
+	lost   bool       // the last one failed
+	ticked time.Time  // see turns
+	spent  minute     // time that went into faults
 
 	calls, failed int // of this batch, not yet in the guest's counts
 }
@@ -41,11 +42,41 @@ func (l *lane) Apply(ctx context.Context, b *router.Batch) *router.Held {
 			return held
 		}
 	}
+	if done == len(msgs) {
+		return nil
+	}
 	held := l.filter(ctx, b, msgs[done:], began)
 	if held != nil {
 		held.Done += done
 	}
 	return held
+}
+
+// Tick is called about once a second, between batches.
+func (l *lane) Tick(ctx context.Context, b *router.Batch) {
+	in := l.in
+	if in == nil || l.guest.breaker.isOpen() {
+		return
+	}
+	stop := context.AfterFunc(ctx, in.clock.Cancel)
+	defer stop()
+	if err := in.between(b, in.talk.tick); err != nil {
+		l.guest.failedIn("weir_tick", err)
+		l.costs(in.clock.Spent())
+		in.discard()
+		l.in, l.lost = nil, true
+	}
+}
+
+// Finish ends the instance, after its last words.
+func (l *lane) Finish(ctx context.Context, b *router.Batch) {
+	if l.in == nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, l.in.clock.Cancel)
+	defer stop()
+	l.in.close(b)
+	l.in = nil
 }
 
 // filter gives msgs to the guest, for as long as all is well.
@@ -56,6 +87,9 @@ func (l *lane) filter(ctx context.Context, b *router.Batch, msgs []*router.Messa
 				held.Done = i
 				return held
 			}
+		}
+		if t, ok := l.in.talk.(batcher); ok {
+			return l.whole(t, b, msgs)
 		}
 		units := l.in.clock.Units()
 		ok, stop := l.message(b, m)
@@ -78,6 +112,38 @@ func (l *lane) filter(ctx context.Context, b *router.Batch, msgs []*router.Messa
 	return nil
 }
 
+// whole gives all of msgs to an instance that lives for one batch.
+func (l *lane) whole(t batcher, b *router.Batch, msgs []*router.Message) *router.Held {
+	in := l.in
+	l.calls += len(msgs)
+	in.begin(b, nil)
+	err := t.batch(in, b, msgs)
+	in.flushOutput()
+	if err == nil {
+		in.discard()
+		l.in = nil
+		return nil
+	}
+	cause, text, trace := explain(err)
+	l.costs(in.clock.Spent())
+	in.discard()
+	l.in, l.lost = nil, true
+	l.failed += len(msgs)
+	l.guest.faulted(cause, text, trace)
+	var stop *router.Held
+	for _, m := range msgs {
+		stop = l.onError(b, m, cause, text)
+	}
+	switch {
+	case stop != nil:
+		stop.Done = len(msgs)
+		return stop
+	case l.failedTooOften():
+		return &router.Held{Done: len(msgs), Retry: trialPause, Cause: l.guest.breaker.cause()}
+	}
+	return nil
+}
+
 // The verdicts of weir_process (filters/ABI.md).
 const (
 	keep   = 0
@@ -91,7 +157,7 @@ const (
 // is to stop for it.
 func (l *lane) message(b *router.Batch, m *router.Message) (ok bool, stop *router.Held) {
 	l.calls++
-	verdict, err := l.in.run(b, m)
+	verdict, err := l.in.process(b, m)
 	if err == nil {
 		switch verdict {
 		case keep:
@@ -126,8 +192,8 @@ func (l *lane) fail(b *router.Batch, m *router.Message, verdict int32, err error
 	case err != nil:
 		cause, text, trace = explain(err)
 		// Whether memory.grow was refused is not seen; guests trap when their allocator gives up.
-		if size := int64(in.mem.Size()); cause == causeTrap && g.atLimit && size >= g.memory/10*9 {
-			cause, text = causeMemory, fmt.Sprintf("%s, with %d of at most %d bytes of memory in use", text, size, g.memory)
+		if size := in.size(); cause == causeTrap && in.program.atLimit && size >= in.program.memory/10*9 {
+			cause, text = causeMemory, fmt.Sprintf("%s, with %d of at most %d bytes of memory in use", text, size, in.program.memory)
 		}
 	case verdict != failed:
 		cause, text = causeVerdict, fmt.Sprintf("verdict %d", verdict)
@@ -143,6 +209,12 @@ func (l *lane) fail(b *router.Batch, m *router.Message, verdict int32, err error
 	}
 	l.failed++
 	g.faulted(cause, text, trace)
+	return l.onError(b, m, cause, text)
+}
+
+// onError does with a message on which the guest failed what the configuration says.
+func (l *lane) onError(b *router.Batch, m *router.Message, cause cause, text string) (stop *router.Held) {
+	g := l.guest
 	switch g.onError {
 	case Pass:
 	case Drop:

@@ -30,6 +30,29 @@ func (h *Host) Load(ctx context.Context, name string, cfg Config) (*Guest, error
 }
 
 func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error) {
+	p, err := h.build(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	g := &Guest{
+		host: h, name: name, onError: cfg.OnError, one: cfg.Instances == One,
+		time: cfg.Time * time.Duration(h.patience), initTime: cfg.InitTime * time.Duration(h.patience),
+		program: p, shelf: h.shelfOf(name), appName: []byte(name), log: h.log.With("filter", name),
+	}
+	g.nursery.ctx, g.nursery.stop = context.WithCancel(context.WithoutCancel(ctx))
+	in, err := g.newInstance(ctx)
+	if err != nil {
+		g.nursery.stop()
+		p.close(ctx)
+		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
+	}
+	p.measure(in)
+	g.lanes = []*lane{{guest: g, in: in}}
+	return g, nil
+}
+
+// build reads a module, judges it, puts it on the leash and compiles it.
+func (h *Host) build(ctx context.Context, cfg Config) (*program, error) {
 	file, err := cfg.read()
 	if err != nil {
 		return nil, err
@@ -38,45 +61,25 @@ func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error
 	if cfg.SHA256 != "" && !strings.EqualFold(cfg.SHA256, about.SHA256) {
 		return nil, fmt.Errorf("%s is not the file that sha256 asks for: it has %s", cfg.Module, about.SHA256)
 	}
-	pages := uint32(cfg.Memory / page)
-	module, err := meter.Rewrite(file, meter.Limits{MemoryPages: pages})
+	module, err := meter.Rewrite(file, cfg.limits())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
-	if h.inspect(module, &about); len(about.Refused) > 0 {
+	a := h.inspect(module, &cfg, &about)
+	if len(about.Refused) > 0 {
 		return nil, fmt.Errorf("%s: %s", cfg.Module, about.why())
 	}
 	compiled, err := h.compile(ctx, module.Bytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
-	g := &Guest{
-		host: h, name: name, config: []byte(cfg.Config), onError: cfg.OnError, one: cfg.Instances == One,
-		time: cfg.Time * time.Duration(h.patience), initTime: cfg.InitTime * time.Duration(h.patience),
-		memory: int64(module.Memory.Max) * page, atLimit: module.Memory.Max == pages,
-		compiled: compiled, log: h.log.With("filter", name), about: about,
-	}
-	if len(g.config) == 0 || string(g.config) == "null" {
-		g.config = []byte("{}")
-	}
-	g.nursery.ctx, g.nursery.stop = context.WithCancel(context.WithoutCancel(ctx))
-	in, err := g.newInstance(ctx)
-	if err != nil {
-		g.nursery.stop()
-		compiled.Close(ctx)
-		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
-	}
-	g.slow = in.clock.Units() > quickStart || module.Memory.Min > quickMemory
-	g.lanes = []*lane{{guest: g, in: in}}
-	return g, nil
+	return h.program(a, cfg, module, compiled, about), nil
 }
 
-// What an instance may cost to be made whenever one is needed: a fraction of a millisecond. C guests stay far below it,
-// Go guests spend millions of instructions before their main.
-const (
-	quickStart  = 256 << 10 // units of work
-	quickMemory = 64        // pages to begin with
-)
+// limits are what the meter is to hold the module to.
+func (c *Config) limits() meter.Limits {
+	return meter.Limits{MemoryPages: uint32(c.Memory / page)}
+}
 
 // read returns the module's bytes, at most one more than a module may have.
 func (c *Config) read() ([]byte, error) {
@@ -108,7 +111,7 @@ func (h *Host) Inspect(cfg Config) (Report, error) {
 		return Report{}, err
 	}
 	about := reportOf(file)
-	module, err := meter.Rewrite(file, meter.Limits{MemoryPages: uint32(cfg.Memory / page)})
+	module, err := meter.Rewrite(file, cfg.limits())
 	if err != nil {
 		if r, ok := errors.AsType[*meter.Refused](err); ok && r.Offset == 0 && len(file) > meter.MaxModuleBytes {
 			about.SHA256 = ""
@@ -116,7 +119,7 @@ func (h *Host) Inspect(cfg Config) (Report, error) {
 		about.Refused = []string{err.Error()}
 		return about, nil
 	}
-	h.inspect(module, &about)
+	h.inspect(module, &cfg, &about)
 	if len(about.Refused) > 0 {
 		return about, nil
 	}

@@ -61,3 +61,24 @@ func (h *Host) Collect(ch chan<- prometheus.Metric) {
 		gauge(descOpen, open)
 	}
 }
+
+// UserMetrics collects what filters measure by metric_add and metric_set. It describes nothing beforehand: the filters
+// choose the names.
+func (h *Host) UserMetrics() prometheus.Collector { return userMetrics{h} }
+
+type userMetrics struct{ host *Host }
+
+func (userMetrics) Describe(chan<- *prometheus.Desc) {}
+
+func (u userMetrics) Collect(ch chan<- prometheus.Metric) {
+	u.host.mu.Lock()
+	defer u.host.mu.Unlock()
+	for filter, k := range u.host.own {
+		k.mu.Lock()
+		for name, value := range k.metrics {
+			d := prometheus.NewDesc("weir_filter_user_"+name, "Measured by filters.", []string{"filter"}, nil)
+			ch <- prometheus.MustNewConstMetric(d, prometheus.UntypedValue, value, filter)
+		}
+		k.mu.Unlock()
+	}
+}

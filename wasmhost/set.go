@@ -32,7 +32,7 @@ func (in *instance) edit() *router.Message {
 // store keeps a copy of val in the batch; false: there is no room. When old is a value that this call has stored, its
 // place is used again, so that a guest which sets a value over and over does not fill the batch.
 func (in *instance) store(old, before, val []byte) ([]byte, bool) {
-	if len(val) > 0 && len(old) >= len(val) && unsafe.SliceData(old) != unsafe.SliceData(before) {
+	if !in.shared && len(val) > 0 && len(old) >= len(val) && unsafe.SliceData(old) != unsafe.SliceData(before) {
 		old = old[:len(val)]
 		copy(old, val)
 		return old, true

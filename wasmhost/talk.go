@@ -16,7 +16,7 @@ import (
 func configGet(ctx context.Context, mod api.Module, stack []uint64) {
 	in := ctx.(*instance)
 	buf := in.bytes(mod, stack[0], stack[1])
-	config := in.guest.config
+	config := in.program.config
 	in.clock.Charge(min(len(buf), len(config)))
 	stack[0] = answer(buf, config)
 }
@@ -30,6 +30,9 @@ func random(ctx context.Context, _ api.Module, stack []uint64) {
 	ctx.(*instance).clock.Charge(0)
 	stack[0] = rand.Uint64() // ChaCha8, seeded by the system
 }
+
+// mostReason is how much of the text given to fail is kept.
+const mostReason = 4096
 
 // fail takes the reason for verdict 3, for a failure, or for a refusing weir_init. The last one counts.
 func fail(ctx context.Context, mod api.Module, stack []uint64) {

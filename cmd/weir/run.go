@@ -120,7 +120,7 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	if err := doc.Err(); err != nil {
 		return err
 	}
-	p.registry.MustRegister(p.letters, p.host)
+	p.registry.MustRegister(p.letters, p.host, p.host.UserMetrics())
 
 	rc := s.routerConfig()
 	rc.DeadLetters, rc.Log = p.letters, log

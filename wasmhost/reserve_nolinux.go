@@ -1,0 +1,7 @@
+//go:build unix && !linux
+
+package wasmhost
+
+const reserveFlags = 0
+
+func smallPages([]byte) {}

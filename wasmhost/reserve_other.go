@@ -1,0 +1,7 @@
+//go:build !unix
+
+package wasmhost
+
+import "github.com/tetratelabs/wazero/experimental"
+
+func reserve(_, _ uint64) experimental.LinearMemory { return &plainMemory{} }

@@ -96,3 +96,29 @@ func errorCode(err error) int32 {
 	}
 	return errInvalid
 }
+
+// become makes the message in hand what a guest of another system's ABI gave back: a record replaces all but what only
+// weir sets, and a value that does not fit its key is kept as the field `<key>_` (filters/ABI.md, Record JSON). It
+// returns 0 or an error of weir_v1; then the message is as it was.
+func (in *instance) become(record []byte) int32 {
+	if len(record) > in.guest.host.mostValue {
+		return errTooLong
+	}
+	in.chargeLong(2 * len(record))
+	kept := in.batch.Copy(record)
+	if kept == nil {
+		return errTooMany
+	}
+	m := in.edit()
+	w := *m
+	w.Message, w.Fields = router.Message{}.Message, nil
+	w.Timestamp, w.Facility, w.Severity, w.Text = router.NoTime, ownFacility, ownSeverity, []byte{}
+	in.parser.MaxValue, in.parser.Strict, in.parser.Ours = in.guest.host.mostValue, false, true
+	err := in.parser.Parse(&w, kept, in.batch)
+	in.parser.Ours = false
+	if err != nil {
+		return errorCode(err)
+	}
+	*m, in.own = w, ownership{}
+	return 0
+}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-//go:embed c/weir.h go/*.go rust/Cargo.toml rust/src
+//go:embed c/weir.h go/*.go rust/Cargo.toml rust/src assemblyscript/*.ts
 var sources embed.FS
 
 // Files returns the files of a language's SDK, in order, without its tests. It panics when there is no such SDK.

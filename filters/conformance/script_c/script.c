@@ -47,8 +47,12 @@ static bool is(const char *op) {
 
 static int64_t number(int32_t i) {
     int64_t v = 0;
-    weir_json_i64((weir_json){arg[i], arg[i] + arg_len[i]}, &v);
+    weir_json_i64(weir_json_of(arg[i], arg_len[i]), &v);
     return v;
+}
+
+static double thousandths(const char *text, int64_t n) {
+    return text[0] == 'n' ? __builtin_nan("") : text[0] == 'i' ? __builtin_inf() : (double)n / 1000;
 }
 
 static char name[65536];
@@ -63,6 +67,13 @@ static const char *numbered(char prefix, int64_t i) {
     while (n > 0) text[from++] = digits[--n];
     text[from] = 0;
     return text;
+}
+
+static int32_t emit_number(int64_t i) {
+    char buf[64];
+    weir_record r = weir_record_in(buf, sizeof buf);
+    weir_put_i64(&r, "i", i);
+    return weir_emit_record(&r);
 }
 
 // result writes what the step comes to. It returns false for a step without one.
@@ -104,7 +115,7 @@ static bool result(void) {
     } else if (is("set_i64")) {
         put_error(weir_set_i64(key, number(2)), "ok");
     } else if (is("set_f64")) {
-        put_error(weir_set_f64(key, arg[2][0] == 'n' ? __builtin_nan("") : arg[2][0] == 'i' ? __builtin_inf() : (double)number(2) / 1000), "ok");
+        put_error(weir_set_f64(key, thousandths(arg[2], number(2))), "ok");
     } else if (is("set_bool")) {
         put_error(weir_set_bool(key, arg[2][0] == 't'), "ok");
     } else if (is("unset")) {
@@ -132,24 +143,54 @@ static bool result(void) {
         else put_n(weir_buf, (size_t)n);
     } else if (is("set_record")) {
         put_error(weir_record_set(key, arg_len[1]), "ok");
+    } else if (is("emit")) {
+        put_error(weir_emit_n(key, arg_len[1]), "ok");
+    } else if (is("route")) {
+        put_error(weir_route(key), "ok");
+    } else if (is("kv_get")) {
+        n = weir_kv_get(key);
+        if (n < 0) put_error(n, "");
+        else put_n(weir_buf, (size_t)n);
+    } else if (is("kv_set")) {
+        put_error(weir_kv_set(key, arg[2], number(3)), "ok");
+    } else if (is("kv_del")) {
+        put_error(weir_kv_del(key), "ok");
+    } else if (is("kv_add")) {
+        n = weir_kv_add(key, number(2), &i64);
+        if (n < 0) put_error(n, "");
+        else put_int(i64);
+    } else if (is("metric_add")) {
+        weir_metric_add(key, thousandths(arg[2], number(2)));
+        put("ok");
+    } else if (is("metric_set")) {
+        weir_metric_set(key, thousandths(arg[2], number(2)));
+        put("ok");
     } else if (is("enabled")) {
         put(weir_log_enabled((int32_t)number(1)) ? "true" : "false");
     } else if (is("now")) {
         put(weir_time_now() > 1577836800000000000 ? "ok" : "before 2020");
     } else if (is("random")) {
         put(weir_random() != weir_random() ? "ok" : "the same twice");
-    } else if (is("long")) {
-        for (int64_t i = 0; i < number(2); i++) weir_buf[i] = 'x';
-        put_error(weir_set_n(key, weir_buf, (size_t)number(2)), "ok");
+    } else if (is("wait")) {
+        int64_t until = weir_time_now() + number(1) * 1000000;
+        while (weir_time_now() < until) {}
+        put("ok");
+    } else if (is("long") || is("long_kv")) {
+        size_t len = (size_t)number(2);
+        for (size_t i = 0; i < len; i++) weir_buf[i] = 'x';
+        put_error(is("long") ? weir_set_n(key, weir_buf, len) : weir_kv_set_n(key, arg_len[1], weir_buf, len, 0), "ok");
     } else if (is("long_key")) {
         for (int64_t i = 0; i < number(1); i++) name[i] = 'k';
         put_error(weir_field_set(name, (size_t)number(1), "v", 1), "ok");
-    } else if (is("fill") || is("fill_params")) {
+    } else if (is("fill") || is("fill_params") || is("fill_kv") || is("fill_emits")) {
         int32_t err = 0;
         int64_t i = 0;
         for (; i < number(1) && err >= 0; i++) {
             const char *next = numbered('f', i);
-            err = is("fill") ? weir_set_i64(next, i) : weir_sd_set("fill@32473", 10, next, weir_len(next), "v", 1);
+            if (is("fill")) err = weir_set_i64(next, i);
+            else if (is("fill_params")) err = weir_sd_set("fill@32473", 10, next, weir_len(next), "v", 1);
+            else if (is("fill_kv")) err = weir_kv_set(next, "v", 0);
+            else err = emit_number(i);
         }
         put_error(err, "ok");
         if (err < 0) put(" at "), put_int(i - 1);
@@ -221,6 +262,7 @@ static int32_t run_configured(const char *list) {
 }
 
 WEIR_INIT(void) { return run_configured("init"); }
+WEIR_TICK(void) { run_configured("tick"); }
 WEIR_CLOSE(void) { run_configured("close"); }
 
 WEIR_PROCESS(void) {

@@ -10,7 +10,7 @@
  *         return weir_set_n("message", weir_buf, n) < 0 ? WEIR_FAILED : WEIR_KEEP;
  *     }
  *
- *     clang-14 --target=wasm32-wasi -mexec-model=reactor -O2 -s \
+ *     clang-14 --target=wasm32-wasi -mexec-model=reactor -O2 \
  *         -Wl,-z,stack-size=65536,--stack-first -I filters/sdk/c -o mask.wasm mask.c
  *
  * -mexec-model=reactor makes a module that is called, not a program that runs. --stack-first puts the stack below the
@@ -42,10 +42,11 @@ extern "C" {
 #define WEIR_CONFIG_BUFFER 16384
 #endif
 
-/* Verdicts. Any other value is WEIR_FAILED: what the call edited is undone and the filter's on_error decides. */
+/* Verdicts. Any other value is WEIR_FAILED: what the call edited, emitted and routed is undone, and the filter's on_error
+ * decides. */
 enum {
     WEIR_KEEP = 0,   /* goes on, with the edits made */
-    WEIR_DROP = 1,   /* gone, counted as dropped */
+    WEIR_DROP = 1,   /* gone, counted as dropped; what was emitted behind it goes on */
     WEIR_SKIP = 2,   /* goes on with the edits made, past the rest of this route's filters */
     WEIR_REJECT = 3, /* to the dead letters, with the text given to weir_fail */
     WEIR_FAILED = -1
@@ -53,13 +54,13 @@ enum {
 
 /* Errors. */
 enum {
-    WEIR_ABSENT = -1,
-    WEIR_WRONG_TYPE = -2,
-    WEIR_TOO_LONG = -3,
-    WEIR_NOT_PERMITTED = -4,
-    WEIR_INVALID = -5,
-    WEIR_TOO_MANY = -6,
-    WEIR_NOT_HERE = -7
+    WEIR_ABSENT = -1,        /* no such field, parameter, element, key or destination */
+    WEIR_WRONG_TYPE = -2,    /* the value is of another type */
+    WEIR_TOO_LONG = -3,      /* the key, value or text is over its limit, or over the filter's buffer */
+    WEIR_NOT_PERMITTED = -4, /* the key is read-only */
+    WEIR_INVALID = -5,       /* the key or the value is none */
+    WEIR_TOO_MANY = -6,      /* a quota is used up, or no memory is free */
+    WEIR_NOT_HERE = -7       /* not available in this function, such as a message in WEIR_INIT */
 };
 
 /* What weir_field_type answers. */
@@ -89,9 +90,11 @@ enum { WEIR_TRACE = 0, WEIR_DEBUG = 1, WEIR_INFO = 2, WEIR_WARN = 3, WEIR_ERROR 
 
 /* WEIR_PROCESS(void) { … return a verdict; }   once per message
  * WEIR_INIT(void)    { … return 0 or, after weir_fail, another number: the module is refused then; }   once per instance
- * WEIR_CLOSE(void)   { … }                     before the instance goes */
+ * WEIR_TICK(void)    { … }                     about once a second, and once more before WEIR_CLOSE; there is no message
+ * WEIR_CLOSE(void)   { … }                     before the instance goes; not after a fault */
 #define WEIR_PROCESS WEIR_C WEIR_EXPORT(weir_process) int32_t weir_process
 #define WEIR_INIT WEIR_C WEIR_EXPORT(weir_init) int32_t weir_init
+#define WEIR_TICK WEIR_C WEIR_EXPORT(weir_tick) void weir_tick
 #define WEIR_CLOSE WEIR_C WEIR_EXPORT(weir_close) void weir_close
 
 /* ---- the host's functions, as ABI.md has them ------------------------------------------------------------------ */
@@ -115,9 +118,17 @@ WEIR_IMPORT(sd_set) int32_t weir_sd_set(const char *id, size_t in, const char *p
 WEIR_IMPORT(sd_unset) int32_t weir_sd_unset(const char *id, size_t in, const char *param, size_t pn);
 WEIR_IMPORT(record_get) int32_t weir_record_get(void *buf, size_t cap);
 WEIR_IMPORT(record_set) int32_t weir_record_set(const void *json, size_t n);
+WEIR_IMPORT(emit) int32_t weir_emit_n(const void *json, size_t n);
+WEIR_IMPORT(route) int32_t weir_route_n(const char *name, size_t nn);
 WEIR_IMPORT(config_get) int32_t weir_config_get(void *buf, size_t cap);
 WEIR_IMPORT(log) void weir_log_n(int32_t level, const char *text, size_t n);
 WEIR_IMPORT(log_enabled) int32_t weir_log_enabled(int32_t level);
+WEIR_IMPORT(metric_add) void weir_metric_add_n(const char *name, size_t nn, double v);
+WEIR_IMPORT(metric_set) void weir_metric_set_n(const char *name, size_t nn, double v);
+WEIR_IMPORT(kv_get) int32_t weir_kv_get_n(const char *key, size_t kn, void *buf, size_t cap);
+WEIR_IMPORT(kv_set) int32_t weir_kv_set_n(const char *key, size_t kn, const void *val, size_t vn, int64_t ttl_ms);
+WEIR_IMPORT(kv_del) int32_t weir_kv_del_n(const char *key, size_t kn);
+WEIR_IMPORT(kv_add) int32_t weir_kv_add_n(const char *key, size_t kn, int64_t delta, int64_t *out);
 WEIR_IMPORT(time_now) int64_t weir_time_now(void);  /* ns since 1970 */
 WEIR_IMPORT(random) int64_t weir_random(void);
 WEIR_IMPORT(fail) void weir_fail_n(const char *text, size_t n);
@@ -132,10 +143,8 @@ static inline size_t weir_len(const char *s) {
     return n;
 }
 
-/* weir_get_into reads the value of key. Returns its length, or an error; WEIR_TOO_LONG, with nothing written and the
- * reason told to weir_fail, when the value is longer than cap. */
-static inline int32_t weir_get_into(const char *key, void *buf, size_t cap) {
-    int32_t n = weir_field_get(key, weir_len(key), buf, cap);
+/* What a get of a value of n bytes comes to: WEIR_TOO_LONG, with the reason, when it is more than cap. */
+static inline int32_t weir_fits_(const char *key, int32_t n, size_t cap) {
     if (n > 0 && (size_t)n > cap) {
         static const char why[] = "a value is longer than the filter's buffer: ";
         char text[sizeof why + 64];
@@ -146,6 +155,12 @@ static inline int32_t weir_get_into(const char *key, void *buf, size_t cap) {
         return WEIR_TOO_LONG;
     }
     return n;
+}
+
+/* weir_get_into reads the value of key. Returns its length, or an error; WEIR_TOO_LONG, with nothing written and the
+ * reason told to weir_fail, when the value is longer than cap. */
+static inline int32_t weir_get_into(const char *key, void *buf, size_t cap) {
+    return weir_fits_(key, weir_field_get(key, weir_len(key), buf, cap), cap);
 }
 
 /* weir_get reads the value of key into weir_buf, over what was there. Otherwise as weir_get_into. */
@@ -182,6 +197,125 @@ static inline void weir_log(int32_t level, const char *text) { weir_log_n(level,
 
 /* weir_fail gives the reason for WEIR_REJECT, WEIR_FAILED or a refusing WEIR_INIT; the last one counts. */
 static inline void weir_fail(const char *text) { weir_fail_n(text, weir_len(text)); }
+
+/* weir_route sends the message only to this destination of its route, and to those named before. WEIR_ABSENT: the route
+ * has none of this name. It is undone when the call fails or rejects. */
+static inline int32_t weir_route(const char *name) { return weir_route_n(name, weir_len(name)); }
+
+/* The filter's own metrics, weir_filter_user_<name>{filter="…"}, where a name is [a-zA-Z_][a-zA-Z0-9_]*; others, and NaN,
+ * are ignored and logged once. At most 1000 names a filter. */
+static inline void weir_metric_add(const char *name, double v) { weir_metric_add_n(name, weir_len(name), v); }
+static inline void weir_metric_set(const char *name, double v) { weir_metric_set_n(name, weir_len(name), v); }
+
+/* A store of keys and values that all instances of the filter share, and that lasts until weir ends: at most 10 000 keys
+ * and 16 MiB a filter. It is not undone when a call fails. */
+
+/* weir_kv_get reads a value into weir_buf, otherwise as weir_get. A number that weir_kv_add made is decimal text. */
+static inline int32_t weir_kv_get(const char *key) {
+    return weir_fits_(key, weir_kv_get_n(key, weir_len(key), weir_buf, sizeof weir_buf), sizeof weir_buf);
+}
+
+/* weir_kv_set keeps a text for ttl_ms; 0: without an end. Setting it again renews it. WEIR_TOO_MANY: no room. */
+static inline int32_t weir_kv_set(const char *key, const char *text, int64_t ttl_ms) {
+    return weir_kv_set_n(key, weir_len(key), text, weir_len(text), ttl_ms);
+}
+
+static inline int32_t weir_kv_del(const char *key) { return weir_kv_del_n(key, weir_len(key)); }
+
+/* weir_kv_add adds to a number, at once for all instances, and writes the sum. What is absent starts at 0; the time that
+ * the key has left stays as it is; beyond 64 bits it wraps. WEIR_WRONG_TYPE: the value is no number. */
+static inline int32_t weir_kv_add(const char *key, int64_t delta, int64_t *sum) {
+    return weir_kv_add_n(key, weir_len(key), delta, sum);
+}
+
+/* ---- one more message -------------------------------------------------------------------------------------------- */
+
+/* weir_emit creates one more message behind this one, from record JSON (filters/ABI.md). What it leaves out is inherited
+ * from the message as it stands now; in WEIR_TICK and WEIR_CLOSE nothing is, and a missing timestamp is the time, a
+ * missing hostname weir's, a missing app_name the filter's name. It goes on at the next filter, also when the message
+ * itself is dropped. When the call fails or rejects, it is gone. WEIR_INVALID: some part of it is wrong, nothing was
+ * emitted. WEIR_TOO_MANY: over 1000 in a call, or no memory is free. */
+static inline int32_t weir_emit(const char *json) { return weir_emit_n(json, weir_len(json)); }
+
+/* A record under way, in a buffer of the caller's. Of a key that is given twice the last counts.
+ *
+ *     static char buf[65536];
+ *     weir_record r = weir_record_in(buf, sizeof buf);
+ *     weir_put_text(&r, "message", second, second_len);
+ *     weir_put_i64(&r, "part", 2);
+ *     if (weir_emit_record(&r) < 0) return WEIR_FAILED;
+ */
+typedef struct {
+    char *buf;
+    size_t cap, n; /* n > cap: it did not fit */
+} weir_record;
+
+static inline void weir_put_c_(weir_record *r, char c) {
+    if (r->n < r->cap) r->buf[r->n++] = c;
+    else r->n = r->cap + 1;
+}
+
+static inline void weir_put_quoted_(weir_record *r, const char *text, size_t n) {
+    static const char hex[] = "0123456789abcdef";
+    weir_put_c_(r, '"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < ' ') {
+            for (const char *p = "\\u00"; *p; p++) weir_put_c_(r, *p);
+            weir_put_c_(r, hex[c >> 4]);
+            weir_put_c_(r, hex[c & 15]);
+            continue;
+        }
+        if (c == '"' || c == '\\') weir_put_c_(r, '\\');
+        weir_put_c_(r, (char)c);
+    }
+    weir_put_c_(r, '"');
+}
+
+static inline void weir_put_key_(weir_record *r, const char *key) {
+    weir_put_c_(r, r->n == 0 ? '{' : ',');
+    weir_put_quoted_(r, key, weir_len(key));
+    weir_put_c_(r, ':');
+}
+
+static inline weir_record weir_record_in(char *buf, size_t cap) {
+    weir_record r = {buf, cap, 0};
+    return r;
+}
+
+/* Bytes that are not UTF-8 are kept as they are. */
+static inline void weir_put_text(weir_record *r, const char *key, const char *text, size_t n) {
+    weir_put_key_(r, key);
+    weir_put_quoted_(r, text, n);
+}
+
+static inline void weir_put_i64(weir_record *r, const char *key, int64_t v) {
+    char digits[20];
+    size_t n = 0;
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do digits[n++] = (char)('0' + u % 10);
+    while (u /= 10);
+    weir_put_key_(r, key);
+    if (v < 0) weir_put_c_(r, '-');
+    while (n > 0) weir_put_c_(r, digits[--n]);
+}
+
+/* Any JSON value, also one that weir_get gave for an array or an object. */
+static inline void weir_put_json(weir_record *r, const char *key, const char *json, size_t n) {
+    weir_put_key_(r, key);
+    for (size_t i = 0; i < n; i++) weir_put_c_(r, json[i]);
+}
+
+/* weir_emit_record emits it, as weir_emit does; WEIR_TOO_LONG, with the reason told to weir_fail, when it did not fit. */
+static inline int32_t weir_emit_record(weir_record *r) {
+    if (r->n == 0) weir_put_c_(r, '{');
+    weir_put_c_(r, '}');
+    if (r->n > r->cap) {
+        weir_fail("a record is longer than the filter's buffer");
+        return WEIR_TOO_LONG;
+    }
+    return weir_emit_n(r->buf, r->n);
+}
 
 /* ---- a reader for the filter's configuration, and for other JSON ------------------------------------------------- */
 
@@ -375,6 +509,62 @@ static inline int32_t weir_json_i64(weir_json v, int64_t *out) {
         n = n * 10 + d;
     }
     *out = (int64_t)(minus ? 0 - n : n);
+    return 0;
+}
+
+/* ---- the configuration into a struct ------------------------------------------------------------------------------ */
+
+/* One setting: its name, and the variable that takes it and holds what counts when it is left out.
+ *
+ *     static struct { int64_t limit; bool strict; char field[64]; } set = {100, false, "message"};
+ *     static const weir_setting settings[] = {
+ *         WEIR_SETTING_I64("limit", set.limit),
+ *         WEIR_SETTING_BOOL("strict", set.strict),
+ *         WEIR_SETTING_TEXT("field", set.field),      // an array of char; the text ends with a NUL
+ *     };
+ *     WEIR_INIT(void) { return weir_settings(settings, sizeof settings / sizeof *settings); }
+ */
+typedef struct {
+    const char *name;
+    char kind;
+    void *to;
+    size_t cap;
+} weir_setting;
+
+#define WEIR_SETTING_I64(name, to) {name, 'i', &(to), sizeof(int64_t)}
+#define WEIR_SETTING_BOOL(name, to) {name, 'b', &(to), sizeof(bool)}
+#define WEIR_SETTING_TEXT(name, to) {name, 't', (to), sizeof(to)}
+
+static inline void weir_wrong_(const char *a, const char *name, size_t n, const char *b) {
+    char text[256];
+    size_t m = 0;
+    while (*a) text[m++] = *a++;
+    for (size_t i = 0; i < n && i < 64; i++) text[m++] = name[i];
+    while (*b && m < sizeof text) text[m++] = *b++;
+    weir_fail_n(text, m);
+}
+
+/* weir_settings reads the filter's configuration. Returns 0; or 1 after weir_fail, for WEIR_INIT to return, when a setting
+ * is of another type, does not fit, or is none of these. */
+static inline int32_t weir_settings(const weir_setting *all, size_t count) {
+    weir_json config = weir_config(), walk = weir_json_items(config), key, value;
+    if (!weir_json_kind(config)) return 1; /* too long, and told */
+    while (weir_json_member(&walk, &key, &value)) {
+        const weir_setting *s = all;
+        while (s < all + count && !weir_json_is(key, s->name)) s++;
+        if (s == all + count) return weir_wrong_("config: there is no setting ", key.p, (size_t)(key.end - key.p), ""), 1;
+        size_t n = weir_len(s->name);
+        if (s->kind == 'i') {
+            if (weir_json_i64(value, (int64_t *)s->to) < 0) return weir_wrong_("config: ", s->name, n, " must be an integer"), 1;
+        } else if (s->kind == 'b') {
+            if (weir_json_bool(value, (bool *)s->to) < 0) return weir_wrong_("config: ", s->name, n, " must be true or false"), 1;
+        } else {
+            int32_t len = weir_json_text(value, (char *)s->to, s->cap);
+            if (len < 0) return weir_wrong_("config: ", s->name, n, " must be a text"), 1;
+            if ((size_t)len >= s->cap) return weir_wrong_("config: ", s->name, n, " is too long a text"), 1;
+            ((char *)s->to)[len] = 0;
+        }
+    }
     return 0;
 }
 

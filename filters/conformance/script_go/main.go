@@ -13,11 +13,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	weir "github.com/weirlog/weir/filters/sdk/go"
 )
 
-var settings struct{ Init, Close [][]string }
+var settings struct{ Init, Tick, Close [][]string }
 
 func init() {
 	weir.OnStart(func() error {
@@ -30,6 +31,7 @@ func init() {
 		return nil
 	})
 	weir.Handle(process)
+	weir.OnTick(func() { run(weir.Message{}, settings.Tick) })
 	weir.OnClose(func() { run(weir.Message{}, settings.Close) })
 }
 
@@ -138,13 +140,7 @@ func result(m weir.Message, a [4]string) string {
 	case "set_i64":
 		return okOr(m.SetInt(key, number(a[2])))
 	case "set_f64":
-		switch a[2][0] {
-		case 'n':
-			return okOr(m.SetFloat(key, math.NaN()))
-		case 'i':
-			return okOr(m.SetFloat(key, math.Inf(1)))
-		}
-		return okOr(m.SetFloat(key, float64(number(a[2]))/1000))
+		return okOr(m.SetFloat(key, thousandths(a[2])))
 	case "set_bool":
 		return okOr(m.SetBool(key, a[2] == "true"))
 	case "unset":
@@ -173,6 +169,29 @@ func result(m weir.Message, a [4]string) string {
 		return string(m.AppendRecord(nil))
 	case "set_record":
 		return okOr(m.SetRecord([]byte(key)))
+	case "emit":
+		return okOr(weir.Emit([]byte(key)))
+	case "route":
+		return okOr(m.Route(key))
+	case "kv_get":
+		return textOr(weir.KVGet(key))
+	case "kv_set":
+		var ttl int64
+		if a[3] != "" {
+			ttl = number(a[3])
+		}
+		return okOr(weir.KVSet(key, a[2], time.Duration(ttl)*time.Millisecond))
+	case "kv_del":
+		return okOr(weir.KVDelete(key))
+	case "kv_add":
+		n, err := weir.KVAdd(key, number(a[2]))
+		return valueOr(strconv.FormatInt(n, 10), err)
+	case "metric_add":
+		weir.MetricAdd(key, thousandths(a[2]))
+		return "ok"
+	case "metric_set":
+		weir.MetricSet(key, thousandths(a[2]))
+		return "ok"
 	case "enabled":
 		return strconv.FormatBool(weir.Enabled(weir.Level(number(key))))
 	case "now":
@@ -185,10 +204,16 @@ func result(m weir.Message, a [4]string) string {
 			return "the same twice"
 		}
 		return "ok"
+	case "wait":
+		for until := weir.Now() + number(key)*1e6; weir.Now() < until; {
+		}
+		return "ok"
 	case "long":
 		return okOr(m.Set(key, strings.Repeat("x", int(number(a[2])))))
 	case "long_key":
 		return okOr(m.Set(strings.Repeat("k", int(number(key))), "v"))
+	case "long_kv":
+		return okOr(weir.KVSet(key, strings.Repeat("x", int(number(a[2]))), 0))
 	case "allocations": // of Get, Append, Int, Set, SetInt; only this SDK has it
 		var buf []byte
 		var got [5]uint64
@@ -203,22 +228,40 @@ func result(m weir.Message, a [4]string) string {
 			got[i] = allocations(f)
 		}
 		return fmt.Sprint(got)
-	case "fill", "fill_params":
+	case "fill", "fill_params", "fill_kv", "fill_emits":
 		for i := range number(key) {
-			name := "f" + strconv.FormatInt(i, 10)
-			var err error
-			if a[0] == "fill" {
-				err = m.SetInt(name, i)
-			} else {
-				err = m.SetParam("fill@32473", name, "v")
-			}
-			if err != nil {
+			if err := fill(m, a[0], i); err != nil {
 				return err.Error() + " at " + strconv.FormatInt(i, 10)
 			}
 		}
 		return "ok"
 	}
 	panic("no step " + a[0])
+}
+
+func fill(m weir.Message, what string, i int64) error {
+	name := "f" + strconv.FormatInt(i, 10)
+	switch what {
+	case "fill":
+		return m.SetInt(name, i)
+	case "fill_params":
+		return m.SetParam("fill@32473", name, "v")
+	case "fill_kv":
+		return weir.KVSet(name, "v", 0)
+	}
+	var r weir.Record
+	r.Int("i", i)
+	return r.Emit()
+}
+
+func thousandths(s string) float64 {
+	switch s {
+	case "nan":
+		return math.NaN()
+	case "inf":
+		return math.Inf(1)
+	}
+	return float64(number(s)) / 1000
 }
 
 // allocations returns how many a call makes.

@@ -54,6 +54,12 @@ func recordGet(buf unsafe.Pointer, n uint32) int32
 //go:wasmimport weir_v1 record_set
 func recordSet(json string) int32
 
+//go:wasmimport weir_v1 emit
+func hostEmit(json string) int32
+
+//go:wasmimport weir_v1 route
+func hostRoute(name string) int32
+
 //go:wasmimport weir_v1 config_get
 func configGet(buf unsafe.Pointer, n uint32) int32
 
@@ -62,6 +68,24 @@ func hostLog(level int32, text string)
 
 //go:wasmimport weir_v1 log_enabled
 func logEnabled(level int32) int32
+
+//go:wasmimport weir_v1 metric_add
+func metricAdd(name string, value float64)
+
+//go:wasmimport weir_v1 metric_set
+func metricSet(name string, value float64)
+
+//go:wasmimport weir_v1 kv_get
+func kvGet(key string, buf unsafe.Pointer, n uint32) int32
+
+//go:wasmimport weir_v1 kv_set
+func kvSet(key string, value string, ttl int64) int32
+
+//go:wasmimport weir_v1 kv_del
+func kvDel(key string) int32
+
+//go:wasmimport weir_v1 kv_add
+func kvAdd(key string, delta int64, out unsafe.Pointer) int32
 
 //go:wasmimport weir_v1 time_now
 func timeNow() int64

@@ -17,12 +17,12 @@ const (
 
 // For errors.Is, or plain ==.
 var (
-	ErrAbsent       error = errAbsent       // there is no such field, parameter or element
+	ErrAbsent       error = errAbsent       // there is no such field, parameter, element, key or destination
 	ErrType         error = errType         // the value is of another type
 	ErrTooLong      error = errTooLong      // the key, value or text is over its limit
 	ErrNotPermitted error = errNotPermitted // the key is read-only
 	ErrInvalid      error = errInvalid      // the key or the value is none
-	ErrTooMany      error = errTooMany      // the message has its 1000 fields or parameters, or no memory is free for it
+	ErrTooMany      error = errTooMany      // a quota is used up (fields, parameters, emitted messages, keys), or no memory is free
 	ErrNotHere      error = errNotHere      // not available in this function, such as a message in OnStart
 )
 

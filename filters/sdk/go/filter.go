@@ -7,15 +7,16 @@ type Verdict int32
 
 const (
 	Keep   Verdict = 0  // it goes on, with the edits made
-	Drop   Verdict = 1  // it is gone, counted as dropped
+	Drop   Verdict = 1  // it is gone, counted as dropped; what was emitted behind it goes on
 	Skip   Verdict = 2  // it goes on with the edits made, past the rest of this route's filters
 	Reject Verdict = 3  // it goes to the dead letters, with the text of the last Fail or RejectFor
-	Failed Verdict = -1 // what this call edited is undone, and the filter's on_error decides
+	Failed Verdict = -1 // what this call edited, emitted and routed is undone, and the filter's on_error decides
 )
 
 var (
 	handle func(Message) Verdict
 	start  func() error
+	tick   func()
 	stop   func()
 )
 
@@ -26,6 +27,10 @@ func Handle(f func(Message) Verdict) { handle = f }
 // OnStart registers what is called once in each instance, before its first message: the place to read Config. An
 // error refuses the module, with its text. Message, and setters of any kind, do not work there.
 func OnStart(f func() error) { start = f }
+
+// OnTick registers what is called about once a second in each instance, idle ones too, and once more before OnClose's.
+// There is no message; Emit works.
+func OnTick(f func()) { tick = f }
 
 // OnClose registers what is called before the instance goes. It is not called after a panic.
 func OnClose(f func()) { stop = f }
@@ -60,6 +65,13 @@ func weirInit() int32 {
 
 //go:wasmexport weir_process
 func weirProcess() int32 { return int32(handle(Message{})) }
+
+//go:wasmexport weir_tick
+func weirTick() {
+	if tick != nil {
+		tick()
+	}
+}
 
 //go:wasmexport weir_close
 func weirClose() {

@@ -19,9 +19,12 @@ func Log(level Level, text string) { hostLog(int32(level), text) }
 // Enabled tells whether lines of this level are written at all.
 func Enabled(level Level) bool { return logEnabled(int32(level)) != 0 }
 
-// Config returns the filter's config: setting as JSON, {} when there is none. The bytes are the caller's.
+// Config returns the filter's config: setting as JSON, {} when there is none. The bytes are the caller's. Into a struct it
+// goes with encoding/json, which makes the module 1.5 MB larger:
 //
-// encoding/json makes the module 1.5 MB larger; for a setting or two, looking for them by hand may do.
+//	d := json.NewDecoder(bytes.NewReader(weir.Config()))
+//	d.DisallowUnknownFields() // a misspelt setting refuses the module
+//	return d.Decode(&settings)
 func Config() []byte {
 	b, n := full(configGet)
 	if n < 0 {
@@ -29,6 +32,13 @@ func Config() []byte {
 	}
 	return append([]byte(nil), b...)
 }
+
+// MetricAdd adds to a metric of the filter's own, weir_filter_user_<name>{filter="…"}, which starts at 0. A name is
+// [a-zA-Z_][a-zA-Z0-9_]*; others, and NaN, are ignored and logged once. A filter has 1000 at most.
+func MetricAdd(name string, delta float64) { metricAdd(name, delta) }
+
+// MetricSet sets such a metric.
+func MetricSet(name string, value float64) { metricSet(name, value) }
 
 // Now returns the time in ns since 1970. time.Now does the same.
 func Now() int64 { return timeNow() }

@@ -184,3 +184,7 @@ func (Message) AppendRecord(dst []byte) []byte {
 func (Message) SetRecord(json []byte) error {
 	return errorOf(recordSet(unsafe.String(unsafe.SliceData(json), len(json))))
 }
+
+// Route sends the message only to this destination of its route, and to those named before. ErrAbsent when the route has
+// none of this name. It is undone when the call fails or rejects.
+func (Message) Route(destination string) error { return errorOf(hostRoute(destination)) }

@@ -100,7 +100,7 @@ func (g *Guest) faulted(c cause, text, trace string) {
 	f := &g.faults
 	f.mu.Lock()
 	f.last = c.String() + ": " + text
-	hush := !f.told[c].IsZero() && now.Sub(f.told[c]) < faultPause
+	hush := !g.host.tellAll && !f.told[c].IsZero() && now.Sub(f.told[c]) < faultPause
 	hushed := f.hushed[c]
 	if hush {
 		f.hushed[c]++

@@ -32,12 +32,14 @@ type Options struct {
 	Compiler   []string     // a program, with arguments, that calls [Compile]; nil: modules are compiled in this process, without limits
 	Log        *slog.Logger // nil: nothing is logged
 	MaxMessage int          // the longest message of any source, in bytes; values may be as long, at least 1 MiB
+	TellAll    bool         // every line of a guest and every fault is logged, for tools; else there are bounds
 	Interpret  bool         // do not compile, even where that is possible; 30 to 50 times slower
 }
 
 // A Host runs guests. It is safe for concurrent use.
 type Host struct {
 	log       *slog.Logger
+	tellAll   bool
 	runtime   wazero.Runtime
 	cache     *compileCache // nil: nothing is kept
 	interpret bool
@@ -55,7 +57,7 @@ type Host struct {
 // Open makes the runtime that all filters share. The compile cache is refused when others could have written to it,
 // because its content is executed.
 func Open(ctx context.Context, o Options) (*Host, error) {
-	h := &Host{log: o.Log, patience: 1, mostValue: max(1<<20, o.MaxMessage), own: map[string]*shelf{}}
+	h := &Host{log: o.Log, tellAll: o.TellAll, patience: 1, mostValue: max(1<<20, o.MaxMessage), own: map[string]*shelf{}}
 	if name, err := os.Hostname(); err == nil {
 		h.hostname = []byte(name)
 	}

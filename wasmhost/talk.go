@@ -104,7 +104,7 @@ func (g *Guest) say(level slog.Level, text []byte) {
 		return
 	}
 	ok, hushed := g.lines.take(time.Now())
-	if !ok {
+	if !ok && !g.host.tellAll {
 		return
 	}
 	line := strings.ToValidUTF8(string(bytes.TrimRight(text, "\r\n")), "\ufffd")

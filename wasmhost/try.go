@@ -4,16 +4,29 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/weirlog/weir/router"
 )
 
-// Try gives one record (filters/ABI.md, Record JSON) to a filter outside of a router, for tools and tests. It returns
-// what the filter decided and the record as it is then: with reject as it came, with drop as the filter left it. What
-// only weir sets (received_at, source, listener, peer) is taken from the record. It uses the first lane, so no router may.
-func (g *Guest) Try(ctx context.Context, record []byte) (router.Outcome, []byte, error) {
-	b := router.NewBatch(max(g.host.mostValue, len(record))*4+1<<20, 1)
+// A Trial is what became of one record outside of a router.
+type Trial struct {
+	Verdict string   // keep, skip, drop or reject: what happens to the message
+	Failed  bool     // the filter failed: Verdict is what on_error made of it
+	Code    string   // of reject: verdict, or the cause of the failure
+	Reason  string   // of reject
+	Record  []byte   // record JSON: with reject as it came, with drop as the filter left it
+	Emitted [][]byte // record JSON, in order
+	To      []string // the destinations that it was sent to; none: all of the route's
+	Units   int64    // of work (filters/ABI.md, Limits), when the instance lives on
+}
+
+// Try gives one record (filters/ABI.md, Record JSON) to a filter outside of a router, for tools and tests. What only weir
+// sets (received_at, source, listener, peer) is taken from the record. destinations are those that a filter may choose
+// among; none: every name is one. It uses the first lane, so no router may, and one goroutine at a time.
+func (g *Guest) Try(ctx context.Context, record []byte, destinations ...string) (Trial, error) {
+	b := router.NewBatch(max(g.host.mostValue, len(record))*4+1<<20, 1+mostEmits, destinations...)
 	defer b.Discard()
 	var weirs struct {
 		ReceivedAt             time.Time `json:"received_at"`
@@ -26,8 +39,9 @@ func (g *Guest) Try(ctx context.Context, record []byte) (router.Outcome, []byte,
 	}
 	var p router.RecordParser
 	if err := p.Parse(m, b.Copy(record), b); err != nil {
-		return router.Outcome{}, nil, fmt.Errorf("read record: %w", err)
+		return Trial{}, fmt.Errorf("read record: %w", err)
 	}
+	faults, units := g.faulty(), g.counts.units.Load()
 	for {
 		held := g.Filter(0).Apply(ctx, b)
 		if held == nil || held.Done > 0 {
@@ -36,8 +50,44 @@ func (g *Guest) Try(ctx context.Context, record []byte) (router.Outcome, []byte,
 		select {
 		case <-time.After(held.Retry):
 		case <-ctx.Done():
-			return router.Outcome{}, nil, ctx.Err()
+			return Trial{}, ctx.Err()
 		}
 	}
-	return b.Outcome(m), router.AppendRecord(nil, m), nil
+	o := b.Outcome(m)
+	t := Trial{Verdict: o.Verdict, Failed: g.faulty() > faults, Code: o.Code, Reason: o.Reason, Record: router.AppendRecord(nil, m), To: o.To,
+		Units: int64(g.counts.units.Load() - units)}
+	for _, e := range o.Emitted {
+		t.Emitted = append(t.Emitted, router.AppendRecord(nil, e))
+	}
+	return t, nil
+}
+
+// TryTick ticks a filter as a router would about once a second: Emitted, Failed and Units are set.
+func (g *Guest) TryTick(ctx context.Context) (Trial, error) {
+	b := router.NewBatch(g.host.mostValue*4+1<<20, mostEmits)
+	defer b.Discard()
+	faults, units := g.faulty(), g.counts.units.Load()
+	if f, ok := g.Filter(0).(router.Ticker); ok {
+		f.Tick(ctx, b)
+	}
+	t := Trial{Failed: g.faulty() > faults, Units: int64(g.counts.units.Load() - units)}
+	for _, m := range b.Messages() {
+		t.Emitted = append(t.Emitted, router.AppendRecord(nil, m))
+	}
+	return t, ctx.Err()
+}
+
+// faulty is how often the guest has failed.
+func (g *Guest) faulty() (n uint64) {
+	for i := range g.counts.faults {
+		n += g.counts.faults[i].Load()
+	}
+	return n
+}
+
+// Measured returns the metrics that the filter has set, by the names that it gave them.
+func (g *Guest) Measured() map[string]float64 {
+	g.shelf.mu.Lock()
+	defer g.shelf.mu.Unlock()
+	return maps.Clone(g.shelf.metrics)
 }

@@ -88,7 +88,7 @@ func filterRecords(c *cobra.Command, guest *wasmhost.Guest) error {
 		if len(line) == 0 {
 			continue
 		}
-		outcome, record, err := guest.Try(c.Context(), line)
+		outcome, err := guest.Try(c.Context(), line)
 		if err != nil {
 			if c.Context().Err() != nil {
 				return err
@@ -107,7 +107,7 @@ func filterRecords(c *cobra.Command, guest *wasmhost.Guest) error {
 		case "skip":
 			fmt.Fprintf(c.ErrOrStderr(), "line %d: kept, skips the rest of its chain\n", n)
 		}
-		out.Write(record)
+		out.Write(outcome.Record)
 		out.WriteByte('\n')
 	}
 	if err := in.Err(); err != nil {

@@ -1,10 +1,12 @@
-// Package conformance holds the cases that weir's host, its SDKs and its example filters must pass, and the one format
-// in which cases are written. README.md has the format, for people who write filters.
+// Package conformance has the one format in which cases of filters are written, gives cases to a module through the real
+// host, and holds the cases that weir's host, its SDKs and its example filters must pass. README.md has the format, for
+// people who write filters.
 package conformance
 
 import (
 	"bufio"
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +19,10 @@ type Case struct {
 	Name string `json:"name"`
 	// Config is the filter's configuration; absent is {}.
 	Config json.RawMessage `json:"config,omitempty"`
-	// In is the message as record JSON. It is absent when the verdict is Refused.
+	// In is the message as record JSON. It is absent when the verdict is Refused, and with Tick.
 	In json.RawMessage `json:"in,omitempty"`
+	// Tick calls weir_tick instead of giving a message. There is no In, Out and Verdict then.
+	Tick bool `json:"tick,omitempty"`
 	// Out is the message afterwards, as record JSON: all of it, but that received_at may be left out where In leaves it
 	// out. null when the message does not go on.
 	Out json.RawMessage `json:"out"`
@@ -28,6 +32,16 @@ type Case struct {
 	Fail *string `json:"fail,omitempty"`
 	// Log is what the filter logged, each line as "level: text". Absent: not compared.
 	Log []string `json:"log,omitempty"`
+	// Emit is what the filter created, in order, each as Out. Absent: nothing.
+	Emit []json.RawMessage `json:"emit,omitempty"`
+	// To is the destinations that the filter named, in order. Absent: none.
+	To []string `json:"to,omitempty"`
+	// Destinations is those that the route has. Absent: every name is one.
+	Destinations []string `json:"destinations,omitempty"`
+	// Metrics is the filter's own metrics after this case. Absent: not compared; neither is any that is not named.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+
+	Line int `json:"-"` // in the file, from 1
 }
 
 // What a case's verdict can be.
@@ -40,6 +54,11 @@ const (
 	Refused = "refused" // the module does not start with this configuration
 )
 
+// SDK is the cases of every SDK's script guest: sdk.jsonl.
+//
+//go:embed sdk.jsonl
+var SDK []byte
+
 // GoesOn reports whether the message is there after the verdict.
 func (c *Case) GoesOn() bool { return c.Verdict == Keep || c.Verdict == Skip }
 
@@ -48,13 +67,13 @@ func (c *Case) GoesOn() bool { return c.Verdict == Keep || c.Verdict == Skip }
 func ReadCases(r io.Reader) ([]Case, error) {
 	var all []Case
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 4<<20)
+	lines.Buffer(nil, 64<<20)
 	for n := 1; lines.Scan(); n++ {
 		line := bytes.TrimSpace(lines.Bytes())
 		if len(line) == 0 || line[0] == '#' || bytes.HasPrefix(line, []byte("//")) {
 			continue
 		}
-		var c Case
+		c := Case{Line: n}
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.DisallowUnknownFields()
 		err := d.Decode(&c)
@@ -73,18 +92,23 @@ func ReadCases(r io.Reader) ([]Case, error) {
 }
 
 func (c *Case) check() error {
-	out := len(c.Out) > 0 && string(c.Out) != "null"
+	in, out := given(c.In), given(c.Out)
 	switch {
 	case c.Name == "":
 		return errors.New("no name")
+	case c.Tick && (in || out || c.Verdict != "" || c.Fail != nil || len(c.To) > 0 || c.Destinations != nil):
+		return errors.New("a tick has no message: in, out, verdict, fail, to and destinations are not for it")
+	case c.Tick:
 	case !slices.Contains([]string{Keep, Drop, Skip, Reject, Failed, Refused}, c.Verdict):
 		return fmt.Errorf("verdict %q: keep, drop, skip, reject, failed or refused", c.Verdict)
-	case c.Verdict == Refused && (len(c.In) > 0 || out):
+	case c.Verdict == Refused && (in || out || len(c.Emit) > 0 || len(c.To) > 0):
 		return errors.New("a filter that is refused has neither in nor out")
-	case c.Verdict != Refused && len(c.In) == 0:
+	case c.Verdict != Refused && !in:
 		return errors.New("no message: in is missing")
 	case c.GoesOn() != out:
 		return fmt.Errorf("verdict %s, and out is %s", c.Verdict, map[bool]string{true: "there", false: "missing"}[out])
 	}
 	return nil
 }
+
+func given(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }

@@ -33,4 +33,6 @@ func TestReadCasesRefusesWhatCannotBeMeant(t *testing.T) {
 	check(`{"name":"n","in":{},"out":{},"verdict":"drop"}`, "2: verdict drop, and out is there")
 	check(`{"name":"n","in":{},"verdict":"refused"}`, "2: a filter that is refused has neither in nor out")
 	check(`{"name":"n","in":{},"verdict":"drop"} {}`, "2: more than one object")
+	check(`{"name":"n","tick":true,"in":{}}`, "2: a tick has no message: in, out, verdict, fail, to and destinations are not for it")
+	check(`{"name":"n","verdict":"refused","emit":[{}]}`, "2: a filter that is refused has neither in nor out")
 }

@@ -38,7 +38,7 @@ func write(t *testing.T, name, text string) (path string) {
 	return path
 }
 
-func (r *runner) wants(t *testing.T, module string, pairs ...string) {
+func (r *Runner) wants(t *testing.T, module string, pairs ...string) {
 	t.Helper()
 	g := r.load(t, module, nil)
 	for i := 0; i < len(pairs); i += 2 {

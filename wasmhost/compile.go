@@ -24,7 +24,8 @@ func runtimeConfig(interpret bool) wazero.RuntimeConfig {
 	return config.WithCoreFeatures(coreFeatures).WithDebugInfoEnabled(false)
 }
 
-const coreFeatures = api.CoreFeaturesV2
+const coreFeatures = api.CoreFeaturesV2 | experimental.CoreFeaturesExtendedConst | experimental.CoreFeaturesTailCall |
+	experimental.CoreFeaturesTypedFunctionReferences | experimental.CoreFeaturesExceptionHandling
 
 // compile returns the module ready to be instantiated. What it logs and returns names no file: the caller knows it.
 func (h *Host) compile(ctx context.Context, module []byte) (wazero.CompiledModule, error) {

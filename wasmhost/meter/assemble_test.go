@@ -9,6 +9,7 @@ type program struct {
 	locals          []byte
 	body            []byte // without the last end
 	start           bool   // f runs at instantiation
+	tag             bool   // there is tag 0, of type 0
 }
 
 const addFunc, ownFunc = 0, 1
@@ -23,6 +24,9 @@ func (p program) module() []byte {
 	add(secFunction, 2, 1, 2)
 	add(secTable, 1, funcref, 0, 10)
 	add(secMemory, 1, 0, 1)
+	if p.tag {
+		add(secTag, 1, 0, 0)
+	}
 	add(secGlobal, 2, i32, 1, opI32Const, 7, opEnd, i64, 1, opI64Const, 9, opEnd)
 	add(secExport, 2, 1, 'f', byte(Func), ownFunc, 1, 'm', byte(Memory), 0)
 	if p.start {

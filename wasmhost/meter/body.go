@@ -14,7 +14,7 @@ type walker struct {
 	bodies []body
 	points []point
 	calls  []call
-	leaves []leave
+	edits  []edit
 
 	// Of the body at hand.
 	frames []frame
@@ -22,7 +22,9 @@ type walker struct {
 	height height
 	locals uint32
 	blocks uint32
+	tries  int  // try_tables that are open
 	counts bool // it has a loop, call or bulk operation so far
+	wide   bool // it handles vectors
 }
 
 // body is one function with a body, as found.
@@ -32,10 +34,12 @@ type body struct {
 	scratch       uint32 // index of the first free local
 	start, end    int    // in buf
 	first, behind int    // in points
-	calls, leaves [2]int // the same in calls and leaves
-	results       []byte
-	peak          int    // of its operand stack, at most
+	calls, edits  [2]int // the same in calls and edits
+	results       []valueType
+	stack         int    // bytes of its locals and its operand stack, at most
 	frame         int64  // bytes of stack that it counts; 0: it counts none, for it never calls itself
+	tries         int    // try_tables that it may have open at a time
+	nonNull       bool   // it has locals that cannot be null
 	lengths       bool   // it has bulk operations, for which it needs a second scratch local
 	ops           int    // its instructions, else and end apart
 	inline        uint32 // its instructions if they are paid for by its callers; else 0
@@ -63,7 +67,8 @@ const (
 // call is a call of a function of the guest's own. The point pays for a callee that does not count by itself.
 type call struct {
 	point  int
-	callee uint32 // among those with a body; behind them, the type of a call_indirect
+	callee uint32 // among those with a body; behind them, the type of a call_indirect or call_ref
+	tail   bool   // the caller's frame is gone by then
 }
 
 // frame is an open block, loop or if, or the function itself.
@@ -72,7 +77,25 @@ type frame struct {
 	outer    int  // the point that pays in front of it and behind it
 	targeted bool // branched to
 
-	base, params, results int // values on the operand stack: those below it, that it takes, that it leaves
+	base  int // values on the operand stack below it
+	block block
+	head  int // in buf, behind its type
+
+	caught caught // what to do behind it, or of a loop, what is done at its head
+}
+
+// block is what a block takes and leaves, and the numbers of these lists.
+type block struct {
+	params, results     []valueType
+	paramsNo, resultsNo uint32
+}
+
+// label is the list of what a branch to the frame brings.
+func (f *frame) label() uint32 {
+	if f.op == opLoop {
+		return f.block.paramsNo
+	}
+	return f.block.resultsNo
 }
 
 const (
@@ -110,7 +133,7 @@ func (rw *rewriter) walk() *walker {
 		}
 		if r.err == nil {
 			w.r = reader{b: rw.module[:r.pos], pos: start}
-			w.body(rw.types[rw.funcs[rw.imported+i]])
+			w.body(rw.funcs[rw.imported+i])
 			r.err = w.r.err
 		}
 		if r.err != nil {
@@ -123,24 +146,31 @@ func (rw *rewriter) walk() *walker {
 }
 
 // body walks one function of type t.
-func (w *walker) body(t FuncType) {
+func (w *walker) body(index uint32) {
 	r := &w.r
-	b := body{start: len(w.buf), first: len(w.points), results: t.Results}
-	b.calls[0], b.leaves[0] = len(w.calls), len(w.leaves)
-	w.localGroups(&b, uint32(len(t.Params)))
+	t := w.rw.types[index]
+	b := body{start: len(w.buf), first: len(w.points), results: t.results}
+	b.calls[0], b.edits[0] = len(w.calls), len(w.edits)
+	w.wide = t.has(v128)
+	w.localGroups(&b, t.params)
 	b.scratch = w.locals
-	w.frames = append(w.frames[:0], frame{})
+	w.frames = append(w.frames[:0], frame{block: block{results: t.results, resultsNo: w.rw.labels[index][1]}})
 	w.points = append(w.points, point{at: b.start, payer: -1})
 	w.point = b.first
-	w.blocks, w.counts, w.height = 1, false, height{}
+	w.blocks, w.tries, w.counts, w.height = 1, 0, false, height{}
 	for len(w.frames) > 0 && r.err == nil {
 		w.instruction(&b)
 	}
 	if r.err == nil && !r.empty() {
 		r.fail(r.pos, "", "malformed: instructions behind the end of the function", "")
 	}
-	b.end, b.behind, b.peak = len(w.buf), len(w.points), w.height.peak
-	b.calls[1], b.leaves[1] = len(w.calls), len(w.leaves)
+	b.end, b.behind = len(w.buf), len(w.points)
+	b.stack += w.height.peak * valueBytes
+	if w.wide {
+		b.stack += w.height.peak * valueBytes
+	}
+	b.calls[1], b.edits[1] = len(w.calls), len(w.edits)
+	sortEdits(w.edits[b.edits[0]:])
 	if !w.counts && b.ops < inlineOps {
 		b.inline = w.points[b.first].units
 		b.behind = b.first
@@ -149,9 +179,12 @@ func (w *walker) body(t FuncType) {
 	w.bodies = append(w.bodies, b)
 }
 
-func (w *walker) localGroups(b *body, params uint32) {
+func (w *walker) localGroups(b *body, params []valueType) {
 	r := &w.r
-	total := uint64(params)
+	total := uint64(len(params))
+	for _, t := range params {
+		b.stack += size(t)
+	}
 	n := r.u32()
 	for range n {
 		if r.err != nil {
@@ -162,12 +195,11 @@ func (w *walker) localGroups(b *body, params uint32) {
 		if total += uint64(count); total > MaxLocals && r.err == nil {
 			r.fail(at, "locals", fmt.Sprintf("%d or more, the limit is %d", total, MaxLocals), "split the function")
 		}
-		at = r.pos
-		t := r.byte()
-		if r.err == nil && !isValueType(t) {
-			r.refuseType(at, t)
-		}
-		b.locals = append(appendU32(b.locals, count), t)
+		t := w.rw.valueType(r, uint32(len(w.rw.types)))
+		b.stack += int(count) * size(t)
+		b.nonNull = b.nonNull || !t.nullable()
+		w.wide = w.wide || t == v128
+		b.locals = appendValueType(appendU32(b.locals, count), t)
 	}
 	b.groups = int(n)
 	w.locals = uint32(total)
@@ -204,7 +236,23 @@ func (w *walker) instruction(b *body) {
 	}
 	units := uint32(1)
 	switch op {
-	case opCallIndirect:
+	case opThrow:
+		w.throw(b, at)
+		return
+	case opTryTable:
+		w.tryTable(b, at)
+		return
+	case opReturnCall, opReturnCallIndirect, opReturnCallRef:
+		w.tailCall(b, at, op)
+		return
+	case opBrTable:
+		w.brTable(b, at)
+		return
+	case opThrowRef:
+		w.rw.needExceptions(r, at, "throw_ref (opcode 0xa)")
+		w.counts = true
+		units = tryUnits
+	case opCallIndirect, opCallRef:
 		units = indirectUnits
 	case opMemoryGrow:
 		units = growUnits
@@ -215,34 +263,24 @@ func (w *walker) instruction(b *body) {
 	case opLoop:
 		w.counts = true
 		w.buf = append(w.buf, op)
-		params, results := w.blockType(at)
-		w.open(op, params, results)
+		t := w.blockType(at)
+		w.open(op, t)
 		w.point = len(w.points)
-		w.points = append(w.points, point{at: len(w.buf), payer: -1, head: params == 0})
+		w.points = append(w.points, point{at: len(w.buf), payer: -1, head: len(t.params) == 0})
 		return
 	case opBlock, opIf:
 		w.buf = append(w.buf, op)
-		params, results := w.blockType(at)
-		w.open(op, params, results)
+		w.open(op, w.blockType(at))
 		return
-	case opCall:
-		w.counts = true
-		f := w.index(at, ins.name, "function", uint32(len(w.rw.funcs)))
-		if r.err != nil {
-			return
-		}
-		w.called(w.rw.types[w.rw.funcs[f]])
-		if f >= w.rw.imported {
-			w.calls = append(w.calls, call{w.point, f - w.rw.imported})
-		}
-		w.buf = appendU32(append(w.buf, op), w.rw.function(f))
+	case opCall, opCallIndirect, opCallRef:
+		w.buf = append(w.buf, op)
+		w.call(at, op, false)
 		return
-	case opCallIndirect:
-		w.counts = true
 	case opMemoryGrow:
 		w.bulk(b, pagesGrown)
 	case opReturn:
-		w.leaves = append(w.leaves, leave{len(w.buf), uint32(len(w.frames) - 1)})
+		w.leave()
+		return
 	}
 	w.buf = append(w.buf, op)
 	w.operands(at, ins)
@@ -257,7 +295,7 @@ func (w *walker) close(at int, op byte) {
 			w.r.fail(at, "else", "malformed: there is no if for it", "")
 		}
 		f.op = opElse
-		w.grow(f.base + f.params - w.height.now)
+		w.grow(f.base + len(f.block.params) - w.height.now)
 		w.point = f.outer
 		return
 	}
@@ -265,36 +303,62 @@ func (w *walker) close(at int, op byte) {
 		w.points[w.point].payer = f.outer // never repeated: no loop
 	}
 	w.point = f.outer
-	w.grow(f.base + f.results - w.height.now)
+	w.grow(f.base + len(f.block.results) - w.height.now)
+	if f.op == opTryTable {
+		w.buf = append(w.buf, opEnd) // of the block around it
+		w.tries--
+	}
+	if f.caught.here && f.op != opLoop && len(w.frames) > 1 {
+		w.edits = append(w.edits, edit{at: len(w.buf), kind: restores, caught: f.caught})
+	}
 	w.frames = w.frames[:len(w.frames)-1]
 }
 
-// blockType copies a block type and returns how many parameters and results it has.
-func (w *walker) blockType(at int) (params, results int) {
-	r := &w.r
+// blockType copies a block type.
+func (w *walker) blockType(at int) (b block) {
+	r, rw := &w.r, w.rw
 	typeAt := r.pos
 	t := r.signed(33)
 	w.blocks++
 	values := uint64(w.locals)
-	switch {
-	case t == -64:
-	case t < 0 && isValueType(byte(t&0x7f)) && t >= -64:
-		results = 1
-	case t < 0:
-		if t < -64 {
-			r.fail(typeAt, "block type", "malformed: there is no such type", "")
-			break
+	if t >= 0 {
+		if t >= int64(len(rw.types)) {
+			r.fail(typeAt, "block type", fmt.Sprintf("index %d, but there are %d types", t, len(rw.types)), "")
 		}
-		r.refuseType(typeAt, byte(t&0x7f))
-	case t >= int64(len(w.rw.types)):
-		r.fail(typeAt, "block type", fmt.Sprintf("index %d, but there are %d types", t, len(w.rw.types)), "")
-	default:
-		params, results = len(w.rw.types[t].Params), len(w.rw.types[t].Results)
-		values += uint64(params + results)
+		if r.err == nil {
+			b = block{rw.types[t].params, rw.types[t].results, rw.labels[t][0], rw.labels[t][1]}
+			values += uint64(len(b.params) + len(b.results))
+			w.buf = appendSigned(w.buf, t)
+		}
+	} else {
+		switch {
+		case t == -64:
+			w.buf = append(w.buf, 0x40)
+		case t < -64:
+			r.fail(typeAt, "block type", "malformed: there is no such type", "")
+		default:
+			var v valueType
+			switch k := byte(t & 0x7f); {
+			case k == refNull:
+				v = rw.heapType(r, typeAt, uint32(len(rw.types)))
+			case k == ref:
+				v = rw.heapType(r, typeAt, uint32(len(rw.types))) | nonNull
+			case !isValueType(k):
+				r.refuseType(typeAt, k)
+			default:
+				if v = valueType(k); k == exnref {
+					rw.needExceptions(r, typeAt, "value type exnref")
+				}
+			}
+			if b.results = []valueType{v}; v < 256 {
+				b.results = alone[v][:]
+			}
+			w.buf = appendValueType(w.buf, v)
+		}
+		b.resultsNo = rw.lists.number(b.results)
 	}
 	if values*uint64(w.blocks) > MaxLocalBlocks && r.err == nil {
 		r.fail(at, "body", fmt.Sprintf("%d locals over %d or more blocks, the limit of their product is %d", values, w.blocks, MaxLocalBlocks), "split the function; clang: -fno-inline")
 	}
-	w.buf = appendSigned(w.buf, t)
-	return params, results
+	return b
 }

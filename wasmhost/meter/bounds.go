@@ -62,16 +62,23 @@ func (rw *rewriter) tableSection() {
 				return nil
 			}
 			at := r.pos
-			if !r.empty() && r.b[r.pos] == 0x40 {
-				r.fail(at, "table", tableInits.reason(), tableInits.remedy)
-				return nil
+			init := !r.empty() && r.b[r.pos] == 0x40
+			if init {
+				if r.byte(); r.byte() != 0 {
+					r.fail(at, "table", "malformed: a table with an initial value begins with 0x40 0x00", "")
+				}
+				w = append(w, 0x40, 0)
 			}
-			w = append(w, rw.refType("table"))
+			t := rw.refType("table")
+			w = appendValueType(w, t)
 			b := rw.readLimits("table")
 			if limit := rw.limits.TableElements; b.min > limit && r.err == nil {
 				r.fail(at, fmt.Sprintf("table %d", rw.tables), fmt.Sprintf("it begins with %d elements, the limit is %d", b.min, limit), "")
 			}
 			w = appendLimits(w, b.lower(rw.limits.TableElements))
+			if init {
+				w = rw.constant(w, t)
+			}
 			rw.tables++
 		}
 		rw.leave(secTable)

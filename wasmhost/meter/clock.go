@@ -44,6 +44,8 @@ type Clock struct {
 	began   time.Duration // since epoch: the first look of this call
 	last    time.Duration // since epoch: the last look
 	stopped atomic.Bool
+
+	kept []kept
 }
 
 // epoch makes readings of the monotonic clock small and cheap.
@@ -162,10 +164,11 @@ type Cause int
 
 // The causes.
 const (
-	Time      Cause = iota // the budget of the guest's own work
-	Wall                   // 20 × the budget of wall time
-	Cancelled              // Clock.Cancel
-	Stack                  // MaxStack
+	Time       Cause = iota // the budget of the guest's own work
+	Wall                    // 20 × the budget of wall time
+	Cancelled               // Clock.Cancel
+	Stack                   // MaxStack, or too many try_tables open
+	Exceptions              // too many caught and not let go
 )
 
 // Exceeded is what a Clock panics with to stop a guest.
@@ -190,7 +193,9 @@ func (e *Exceeded) Error() string {
 	case Cancelled:
 		return "guest stopped: cancelled"
 	case Stack:
-		return fmt.Sprintf("guest stopped: its stack (%d MiB) is used up", MaxStack>>20)
+		return "guest stopped: its stack is used up (calls nested too deep, or too many open try blocks)"
+	case Exceptions:
+		return fmt.Sprintf("guest stopped: it holds on to %d exceptions that it has caught", maxKept)
 	case Wall:
 		return fmt.Sprintf("guest stopped: one call took %v of wall time, the limit is %d × its time (%v)", e.Wall.Round(time.Millisecond), wallFactor, e.Budget)
 	default:

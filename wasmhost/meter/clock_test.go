@@ -190,7 +190,7 @@ func TestExceededSpeaksToThePerson(t *testing.T) {
 	check(Exceeded{Cause: Time, Budget: 50 * time.Millisecond}, "guest stopped: its time (50ms) is used up")
 	check(Exceeded{Cause: Wall, Budget: 50 * time.Millisecond, Wall: 1004500 * time.Microsecond}, "guest stopped: one call took 1.005s of wall time, the limit is 20 × its time (50ms)")
 	check(Exceeded{Cause: Cancelled}, "guest stopped: cancelled")
-	check(Exceeded{Cause: Stack}, "guest stopped: its stack (1 MiB) is used up")
+	check(Exceeded{Cause: Stack}, "guest stopped: its stack is used up (calls nested too deep, or too many open try blocks)")
 	if _, ok := errors.AsType[*Exceeded](error(&Exceeded{})); !ok {
 		t.Error("not an error")
 	}

@@ -9,15 +9,20 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 )
 
-// engines are wazero's two ways to run a guest, with the features that the meter knows.
+// features are those that the meter knows.
+const features = api.CoreFeaturesV2 | experimental.CoreFeaturesExtendedConst | experimental.CoreFeaturesTailCall |
+	experimental.CoreFeaturesTypedFunctionReferences | experimental.CoreFeaturesExceptionHandling
+
+// engines are wazero's two ways to run a guest.
 var engines = map[string]func() wazero.RuntimeConfig{
 	"compiler": func() wazero.RuntimeConfig {
-		return wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2)
+		return wazero.NewRuntimeConfigCompiler().WithCoreFeatures(features)
 	},
 	"interpreter": func() wazero.RuntimeConfig {
-		return wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(api.CoreFeaturesV2)
+		return wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features)
 	},
 }
 
@@ -38,8 +43,13 @@ func newRuntime(t testing.TB, engine string) wazero.Runtime {
 		clock := ctx.Value(clockKey{}).(*Clock)
 		stack[0] = api.EncodeI32(clock.Tick(api.DecodeI32(stack[0])))
 	})
-	_, err := rt.NewHostModuleBuilder(TickModule).NewFunctionBuilder().
-		WithGoModuleFunction(tick, []api.ValueType{i32}, []api.ValueType{i32}).Export(TickName).Instantiate(ctx)
+	keep := api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+		ctx.Value(clockKey{}).(*Clock).Keep(stack)
+	})
+	_, err := rt.NewHostModuleBuilder(TickModule).
+		NewFunctionBuilder().WithGoModuleFunction(tick, []api.ValueType{i32}, []api.ValueType{i32}).Export(TickName).
+		NewFunctionBuilder().WithGoModuleFunction(keep, []api.ValueType{Exnref, i32, i32}, []api.ValueType{Exnref}).Export(KeepName).
+		Instantiate(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +57,7 @@ func newRuntime(t testing.TB, engine string) wazero.Runtime {
 }
 
 // limits are wide enough for every guest of these tests.
-var limits = Limits{MemoryPages: 1024}
+var limits = Limits{MemoryPages: 1024, Exceptions: true}
 
 func rewrite(t testing.TB, module []byte) *Module {
 	t.Helper()

@@ -25,15 +25,17 @@ func (w *walker) grow(n int) {
 }
 
 // called takes a call's parameters and pushes its results.
-func (w *walker) called(t FuncType) {
-	w.grow(-len(t.Params))
-	w.grow(len(t.Results))
+func (w *walker) called(t funcType) {
+	w.wide = w.wide || t.has(v128)
+	w.grow(-len(t.params))
+	w.grow(len(t.results))
 }
 
 // open begins a block.
-func (w *walker) open(op byte, params, results int) {
+func (w *walker) open(op byte, b block) {
+	params := len(b.params)
 	base := max(w.height.now-params, w.frames[len(w.frames)-1].base)
-	w.frames = append(w.frames, frame{op: op, outer: w.point, base: base, params: params, results: results})
+	w.frames = append(w.frames, frame{op: op, outer: w.point, base: base, block: b, head: len(w.buf)})
 	w.grow(base + params - w.height.now)
 }
 
@@ -42,10 +44,10 @@ const gone = -1 << 7
 
 // growth is by how many values each instruction of one byte makes the operand stack higher, calls apart.
 var growth = table(map[int8][]byte{
-	gone: {opUnreachable, opBr, opBrTable, opReturn},
+	gone: {opUnreachable, opBr, opBrTable, opReturn, opThrowRef},
 	1: {opLocalGet, opGlobalGet, 0x3f /* memory.size */, opI32Const, opI64Const, opF32Const, opF64Const,
 		opRefNull, opRefFunc},
-	-1: slices.Concat([]byte{opIf, 0x0d /* br_if */, opCallIndirect, 0x1a /* drop */, opLocalSet, opGlobalSet}, numbers(0x46, 0x4f), numbers(0x51, 0x66), // comparisons
+	-1: slices.Concat([]byte{opIf, opBrIf, opCallIndirect, opReturnCallIndirect, opCallRef, opReturnCallRef, opBrOnNonNull, opDrop, opLocalSet, opGlobalSet}, numbers(0x46, 0x4f), numbers(0x51, 0x66), // comparisons
 		numbers(0x6a, 0x78), numbers(0x7c, 0x8a), numbers(0x92, 0x98), numbers(0xa0, 0xa6)), // two operands of i32, i64, f32, f64
 	-2: slices.Concat([]byte{0x1b, 0x1c /* select */, 0x26 /* table.set */}, numbers(0x36, 0x3e)), // stores
 })

@@ -33,7 +33,7 @@ func TestPeaksOfTheOperandStack(t *testing.T) {
 		rw.header()
 		rw.split()
 		rw.declarations()
-		if got := rw.walk().bodies[0].peak; got != want {
+		if got := rw.walk().bodies[0].stack/valueBytes - 1; got != want {
 			t.Errorf("%s: peak %d, want %d", text, got, want)
 		}
 	}

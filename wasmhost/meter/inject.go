@@ -34,19 +34,22 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 		return append(out, w.buf[b.start:b.end]...)
 	}
 	out = append(appendU32(out, uint32(b.groups+1)), b.locals...)
-	if b.lengths {
+	switch {
+	case b.tries > 0:
+		out = append(out, 4, i32)
+	case b.lengths:
 		out = append(out, 2, i32)
-	} else {
+	default:
 		out = append(out, 1, i32)
 	}
-	var leaves []leave
+	var edits []edit
 	if b.frame != 0 {
 		out = w.appendEnter(out, b)
-		leaves = w.leaves[b.leaves[0]:b.leaves[1]]
+		edits = w.edits[b.edits[0]:b.edits[1]]
 	}
 	from := b.start
 	for _, p := range points {
-		out = w.appendOps(out, from, p.at, leaves)
+		out = w.appendOps(out, from, p.at, b, &edits)
 		from = p.at
 		switch {
 		case p.bulk != none:
@@ -55,9 +58,9 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 			out = w.appendCharge(out, b.scratch, p)
 		}
 	}
-	out = w.appendOps(out, from, b.end, leaves)
+	out = w.appendOps(out, from, b.end, b, &edits)
 	if b.frame != 0 {
-		out = w.appendLeave(out, b)
+		out = append(w.appendLeave(out, b), opEnd)
 	}
 	return out
 }
@@ -67,7 +70,7 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 // (and so gives back the units, which the head takes again): rejoining here would have the compiler move registers
 // about in every pass.
 func (w *walker) appendCharge(out []byte, local uint32, p point) []byte {
-	counter := w.rw.globals
+	counter := w.rw.counter()
 	out = appendU32(append(out, opGlobalGet), counter)
 	out = appendSigned(append(out, opI32Const), int64(p.units))
 	out = append(out, opI32Sub)
@@ -86,7 +89,7 @@ func (w *walker) appendCharge(out []byte, local uint32, p point) []byte {
 func (w *walker) appendBulk(out []byte, local uint32, kind bulk) []byte {
 	length := local + 1
 	out = appendU32(append(out, opLocalSet), length)
-	out = appendU32(append(out, opGlobalGet), w.rw.globals)
+	out = appendU32(append(out, opGlobalGet), w.rw.counter())
 	out = appendU32(append(out, opLocalGet), length)
 	switch kind {
 	case bytesMoved:
@@ -113,5 +116,5 @@ func (w *walker) appendTick(out []byte, local uint32) []byte {
 
 func (w *walker) appendStore(out []byte, local uint32) []byte {
 	out = appendU32(append(out, opLocalGet), local)
-	return appendU32(append(out, opGlobalSet), w.rw.globals)
+	return appendU32(append(out, opGlobalSet), w.rw.counter())
 }

@@ -38,6 +38,7 @@ import "fmt"
 const (
 	TickModule = "weir_meter"
 	TickName   = "tick"
+	KeepName   = "keep"
 )
 
 // FirstChunk is the number of units with which a fresh instance starts, so that its start function is counted too.
@@ -51,6 +52,9 @@ type Limits struct {
 	MemoryPages uint32
 	// TableElements is the same for each table. 0 means 65 536.
 	TableElements uint32
+	// Exceptions allows the module to throw and catch (try_table, throw, throw_ref, tags). The host provides
+	// [TickModule].[KeepName] then.
+	Exceptions bool
 }
 
 // What a module may ask of the compiler. A module of 44 KB can make a compiler take 367 MB, so these are checked
@@ -73,6 +77,7 @@ const (
 	Table
 	Memory
 	Global
+	Tag
 )
 
 func (k Kind) String() string {
@@ -82,7 +87,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", byte(k))
 }
 
-var kindNames = [...]string{"function", "table", "memory", "global"}
+var kindNames = [...]string{"function", "table", "memory", "global", "tag"}
 
 // FuncType is a function's signature. Its value types are the bytes of the binary format, which are those of wazero's
 // api.ValueType (an alias of byte) too: 0x7f i32, 0x7e i64, 0x7d f32, 0x7c f64, 0x7b v128, 0x70 funcref, 0x6f externref.

@@ -9,7 +9,10 @@ const (
 	immLabel         // label
 	immLabels        // br_table: vector of labels, default label
 	immFunc          // function
+	immType          // type
 	immIndirect      // type, table
+	immTag           // tag
+	immTry           // block type, vector of catch clauses
 	immSelect        // vector of one value type
 	immLocal         // local
 	immGlobal        // global
@@ -20,7 +23,7 @@ const (
 	immI64           // signed LEB
 	immF32           // 4 bytes
 	immF64           // 8 bytes
-	immRefType       // 0x70 or 0x6f
+	immRefType       // heap type
 	immData          // data segment
 	immDataZero      // data segment, memory 0
 	immZeroZero      // memory 0, memory 0
@@ -33,7 +36,7 @@ const (
 	immMemLane       // alignment, offset, 1 byte
 )
 
-// instr is one instruction of WebAssembly 2.0; an empty name marks a number that it does not have.
+// instr is one instruction; an empty name marks a number that none has.
 type instr struct {
 	name string
 	imm  imm
@@ -41,38 +44,54 @@ type instr struct {
 
 // Opcodes that the meter treats by name.
 const (
-	opUnreachable  = 0x00
-	opBlock        = 0x02
-	opLoop         = 0x03
-	opIf           = 0x04
-	opElse         = 0x05
-	opEnd          = 0x0b
-	opBr           = 0x0c
-	opBrTable      = 0x0e
-	opReturn       = 0x0f
-	opCall         = 0x10
-	opCallIndirect = 0x11
-	opLocalGet     = 0x20
-	opLocalSet     = 0x21
-	opLocalTee     = 0x22
-	opGlobalGet    = 0x23
-	opGlobalSet    = 0x24
-	opMemoryGrow   = 0x40
-	opI32Const     = 0x41
-	opI64Const     = 0x42
-	opF32Const     = 0x43
-	opF64Const     = 0x44
-	opI32LtS       = 0x48
-	opI32GtU       = 0x4b
-	opI32Add       = 0x6a
-	opI32Sub       = 0x6b
-	opI32And       = 0x71
-	opI32Shl       = 0x74
-	opI32ShrU      = 0x76
-	opRefNull      = 0xd0
-	opRefFunc      = 0xd2
-	opMisc         = 0xfc // then a number of miscs
-	opSIMD         = 0xfd // then a number of simds
+	opUnreachable        = 0x00
+	opBlock              = 0x02
+	opLoop               = 0x03
+	opIf                 = 0x04
+	opElse               = 0x05
+	opThrow              = 0x08
+	opThrowRef           = 0x0a
+	opEnd                = 0x0b
+	opBr                 = 0x0c
+	opBrIf               = 0x0d
+	opBrTable            = 0x0e
+	opReturn             = 0x0f
+	opCall               = 0x10
+	opCallIndirect       = 0x11
+	opReturnCall         = 0x12
+	opReturnCallIndirect = 0x13
+	opCallRef            = 0x14
+	opReturnCallRef      = 0x15
+	opDrop               = 0x1a
+	opTryTable           = 0x1f
+	opLocalGet           = 0x20
+	opLocalSet           = 0x21
+	opLocalTee           = 0x22
+	opGlobalGet          = 0x23
+	opGlobalSet          = 0x24
+	opMemoryGrow         = 0x40
+	opI32Const           = 0x41
+	opI64Const           = 0x42
+	opF32Const           = 0x43
+	opF64Const           = 0x44
+	opI32LtS             = 0x48
+	opI32GtU             = 0x4b
+	opI32Add             = 0x6a
+	opI32Sub             = 0x6b
+	opI32Mul             = 0x6c
+	opI32And             = 0x71
+	opI32Shl             = 0x74
+	opI32ShrU            = 0x76
+	opI64Add             = 0x7c
+	opI64Sub             = 0x7d
+	opI64Mul             = 0x7e
+	opRefNull            = 0xd0
+	opRefFunc            = 0xd2
+	opRefAsNonNull       = 0xd4
+	opBrOnNull           = 0xd5
+	opBrOnNonNull        = 0xd6
+	opMisc               = 0xfc // then a number of miscs
+	opSIMD               = 0xfd // then a number of simds
 
 	miscMemoryInit = 0x08
 	miscMemoryCopy = 0x0a
@@ -93,6 +112,8 @@ var instrs = [256]instr{
 	0x03: {"loop", immBlock},
 	0x04: {"if", immBlock},
 	0x05: {name: "else"},
+	0x08: {"throw", immTag},
+	0x0a: {name: "throw_ref"},
 	0x0b: {name: "end"},
 	0x0c: {"br", immLabel},
 	0x0d: {"br_if", immLabel},
@@ -100,9 +121,14 @@ var instrs = [256]instr{
 	0x0f: {name: "return"},
 	0x10: {"call", immFunc},
 	0x11: {"call_indirect", immIndirect},
+	0x12: {"return_call", immFunc},
+	0x13: {"return_call_indirect", immIndirect},
+	0x14: {"call_ref", immType},
+	0x15: {"return_call_ref", immType},
 	0x1a: {name: "drop"},
 	0x1b: {name: "select"},
 	0x1c: {"select t", immSelect},
+	0x1f: {"try_table", immTry},
 	0x20: {"local.get", immLocal},
 	0x21: {"local.set", immLocal},
 	0x22: {"local.tee", immLocal},
@@ -270,6 +296,9 @@ var instrs = [256]instr{
 	0xd0: {"ref.null", immRefType},
 	0xd1: {name: "ref.is_null"},
 	0xd2: {"ref.func", immFunc},
+	0xd4: {name: "ref.as_non_null"},
+	0xd5: {"br_on_null", immLabel},
+	0xd6: {"br_on_non_null", immLabel},
 }
 
 // miscs are the instructions behind the prefix 0xfc.

@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// TestEveryInstruction puts each instruction of WebAssembly 2.0 into a module: wazero takes it before and after, and
+// TestEveryInstruction puts each instruction that the meter knows into a module: wazero takes it before and after, and
 // both give the same results or the same trap, in both engines.
 func TestEveryInstruction(t *testing.T) {
 	seen := 0
@@ -34,8 +34,9 @@ func TestEveryInstruction(t *testing.T) {
 	each(0, instrs[:])
 	each(opMisc, miscs[:])
 	each(opSIMD, simds[:])
-	// WebAssembly 2.0 has 181 instructions of one byte (else and end apart), 18 behind 0xfc, 236 behind 0xfd.
-	if want := 181 + 18 + 236; seen != want {
+	// WebAssembly 2.0 has 181 instructions of one byte (else and end apart), 18 behind 0xfc, 236 behind 0xfd; tail calls
+	// are two more, typed references five, exceptions three.
+	if want := 181 + 18 + 236 + 2 + 5 + 3; seen != want {
 		t.Errorf("%d instructions, want %d", seen, want)
 	}
 }
@@ -125,6 +126,17 @@ var control = map[string]program{
 	"call":          {results: []byte{i32}, body: []byte{opI32Const, 4, opI32Const, 5, opCall, addFunc}},
 	"call_indirect": {results: []byte{i32}, body: []byte{opI32Const, 4, opI32Const, 5, opI32Const, 0, opCallIndirect, 1, 0}},
 	"unreachable":   {body: []byte{0}},
+
+	"return_call":          {results: []byte{i32}, body: []byte{opI32Const, 4, opI32Const, 5, opReturnCall, addFunc}},
+	"return_call_indirect": {results: []byte{i32}, body: []byte{opI32Const, 4, opI32Const, 5, opI32Const, 0, opReturnCallIndirect, 1, 0}},
+	"call_ref":             {results: []byte{i32}, body: []byte{opI32Const, 4, opI32Const, 5, opRefFunc, addFunc, opCallRef, 1}},
+	"return_call_ref":      {results: []byte{i32}, body: []byte{opI32Const, 4, opI32Const, 5, opRefFunc, addFunc, opReturnCallRef, 1}},
+	"ref.as_non_null":      {results: []byte{i32}, body: []byte{opRefFunc, addFunc, opRefAsNonNull, 0xd1}},
+	"br_on_null":           {body: []byte{opBlock, 0x40, opRefNull, 1, opBrOnNull, 0, opDrop, opUnreachable, opEnd}},
+	"br_on_non_null":       {results: []byte{i32}, body: []byte{opBlock, ref, 1, opRefFunc, addFunc, opBrOnNonNull, 0, opUnreachable, opEnd, 0xd1}},
+	"throw":                {tag: true, body: []byte{opThrow, 0}},
+	"throw_ref":            {body: []byte{opRefNull, exnref, opThrowRef}},
+	"try_table":            {tag: true, results: []byte{i32}, body: []byte{opBlock, exnref, opTryTable, 0x40, 1, catchAllRef, 0, opThrow, 0, opEnd, opRefNull, exnref, opEnd, 0xd1}},
 }
 
 // signature derives an instruction's operands and results from its name: i, l, f, d for i32, i64, f32, f64, v and r.

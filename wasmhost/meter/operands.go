@@ -8,38 +8,22 @@ func (w *walker) operands(at int, ins *instr) {
 	switch ins.imm {
 	case immLabel:
 		w.label(at, ins.name)
-	case immLabels:
-		n := r.u32()
-		w.buf = appendU32(w.buf, n)
-		for i := uint64(0); i <= uint64(n) && r.err == nil; i++ {
-			w.label(at, ins.name)
-		}
 	case immFunc:
 		f := w.index(at, ins.name, "function", uint32(len(rw.funcs)))
 		rw.name(f)
 		w.buf = appendU32(w.buf, rw.function(f))
-	case immIndirect:
-		t := w.index(at, ins.name, "type", uint32(len(rw.types)))
-		w.calls = append(w.calls, call{w.point, uint32(rw.out.Functions) + t})
-		if r.err == nil {
-			w.called(rw.types[t])
-		}
-		w.buf = appendU32(w.buf, t)
-		w.copyIndex(at, ins.name, "table", rw.tables)
 	case immSelect:
 		if n := r.u32(); n != 1 && r.err == nil {
 			r.fail(at, ins.name, fmt.Sprintf("malformed: %d types instead of one", n), "")
 		}
-		typeAt := r.pos
-		t := r.byte()
-		if !isValueType(t) && r.err == nil {
-			r.refuseType(typeAt, t)
-		}
-		w.buf = append(w.buf, 1, t)
+		t := rw.valueType(r, uint32(len(rw.types)))
+		w.buf = appendValueType(append(w.buf, 1), t)
 	case immLocal:
 		w.copyIndex(at, ins.name, "local", w.locals)
 	case immGlobal:
-		w.copyIndex(at, ins.name, "global", rw.globals)
+		g := w.index(at, ins.name, "global", rw.globals)
+		w.wide = w.wide || g < rw.globals && rw.globalTypes[g] == v128
+		w.buf = appendU32(w.buf, g)
 	case immTable:
 		w.copyIndex(at, ins.name, "table", rw.tables)
 	case immMemory:
@@ -65,12 +49,7 @@ func (w *walker) operands(at int, ins *instr) {
 	case immLane:
 		w.buf = append(w.buf, r.byte())
 	case immRefType:
-		typeAt := r.pos
-		t := r.byte()
-		if !isRefType(t) && r.err == nil {
-			r.refuseType(typeAt, t)
-		}
-		w.buf = append(w.buf, t)
+		w.buf = appendNullType(w.buf, rw.nullType(r))
 	case immData:
 		w.copyIndex(at, ins.name, "data segment", rw.datas)
 	case immDataZero:
@@ -99,15 +78,6 @@ func (w *walker) index(at int, name, thing string, n uint32) uint32 {
 
 func (w *walker) copyIndex(at int, name, thing string, n uint32) {
 	w.buf = appendU32(w.buf, w.index(at, name, thing, n))
-}
-
-func (w *walker) label(at int, name string) {
-	n := uint32(len(w.frames))
-	depth := w.index(at, name, "label", n)
-	if depth < n {
-		w.frames[n-1-depth].targeted = true
-	}
-	w.buf = appendU32(w.buf, depth)
 }
 
 func (w *walker) memarg(at int, name string) {
@@ -182,6 +152,7 @@ func (w *walker) simd(b *body, at int) {
 		return
 	}
 	w.pay(b, 1)
+	w.wide = true
 	w.grow(int(simdGrowth[n]))
 	w.buf = appendU32(append(w.buf, opSIMD), n)
 	w.operands(at, &simds[n])

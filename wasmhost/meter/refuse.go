@@ -29,26 +29,29 @@ func (r *Refused) Error() string {
 // proposal is an extension of WebAssembly that the meter does not know, and how to build without it.
 type proposal struct {
 	name, remedy string
+	off          bool // it is known, and not allowed to this filter
 }
 
-func (p proposal) reason() string { return p.name + " not supported in filters" }
+func (p proposal) reason() string {
+	if p.off {
+		return p.name + " off for this filter"
+	}
+	return p.name + " not supported in filters"
+}
 
 var (
-	threads      = proposal{"threads and atomics are", "clang: leave out -pthread and -matomics; Rust: -C target-feature=-atomics"}
-	tailCalls    = proposal{"tail calls are", "clang: -mno-tail-call; Rust: -C target-feature=-tail-call"}
-	exceptions   = proposal{"exceptions are", "clang: -fno-exceptions and no setjmp; Rust: -C panic=abort"}
-	typedRefs    = proposal{"typed function references are", "build for WebAssembly 2.0"}
-	gc           = proposal{"garbage-collected types are", "languages that need them cannot be used; build for WebAssembly 2.0"}
-	relaxedSIMD  = proposal{"relaxed SIMD is", "clang: -mno-relaxed-simd; Rust: -C target-feature=-relaxed-simd"}
-	memory64     = proposal{"64-bit memories are", "build for wasm32, not wasm64"}
-	multiMemory  = proposal{"several memories are", "clang: -mno-multimemory; wasm-opt: --disable-multimemory"}
-	extConst     = proposal{"extended constant expressions are", "clang: -mno-extended-const; build without -fPIC"}
-	pageSizes    = proposal{"custom page sizes are", "build with pages of 64 KiB"}
-	stackSwitch  = proposal{"stack switching is", "build for WebAssembly 2.0"}
-	wideArith    = proposal{"wide arithmetic is", "clang: -mno-wide-arithmetic; Rust: -C target-feature=-wide-arithmetic"}
-	memControl   = proposal{"memory control is", "build for WebAssembly 2.0"}
-	tableInits   = proposal{"tables with an initial value (typed function references) are", "build for WebAssembly 2.0"}
-	compactNames = proposal{"compact import sections are", "build for WebAssembly 2.0"}
+	exceptions   = proposal{"exceptions are", "set `exceptions: true`, or build without them: clang: -fno-exceptions and no setjmp; Rust: -C panic=abort", true}
+	legacyEH     = proposal{"exceptions in the legacy encoding are", "recompile with clang 22 or newer: -mllvm -wasm-use-legacy-eh=false; or translate the module: wasm-opt --translate-to-exnref", false}
+	threads      = proposal{"threads and atomics are", "clang: leave out -pthread and -matomics; Rust: -C target-feature=-atomics", false}
+	gc           = proposal{"garbage-collected types are", "languages that need them cannot be used; build for WebAssembly 2.0", false}
+	relaxedSIMD  = proposal{"relaxed SIMD is", "clang: -mno-relaxed-simd; Rust: -C target-feature=-relaxed-simd", false}
+	memory64     = proposal{"64-bit memories are", "build for wasm32, not wasm64", false}
+	multiMemory  = proposal{"several memories are", "clang: -mno-multimemory; wasm-opt: --disable-multimemory", false}
+	pageSizes    = proposal{"custom page sizes are", "build with pages of 64 KiB", false}
+	stackSwitch  = proposal{"stack switching is", "build for WebAssembly 2.0", false}
+	wideArith    = proposal{"wide arithmetic is", "clang: -mno-wide-arithmetic; Rust: -C target-feature=-wide-arithmetic", false}
+	memControl   = proposal{"memory control is", "build for WebAssembly 2.0", false}
+	compactNames = proposal{"compact import sections are", "build for WebAssembly 2.0", false}
 )
 
 // later names the instructions of known proposals; what is neither here nor in the tables is not an instruction.
@@ -56,29 +59,9 @@ func later(opcode byte) (string, *proposal) {
 	switch opcode {
 	case 0x06, 0x07, 0x09, 0x18, 0x19:
 		name := map[byte]string{0x06: "try", 0x07: "catch", 0x09: "rethrow", 0x18: "delegate", 0x19: "catch_all"}[opcode]
-		return name, &exceptions
-	case 0x08:
-		return "throw", &exceptions
-	case 0x0a:
-		return "throw_ref", &exceptions
-	case 0x1f:
-		return "try_table", &exceptions
-	case 0x12:
-		return "return_call", &tailCalls
-	case 0x13:
-		return "return_call_indirect", &tailCalls
-	case 0x14:
-		return "call_ref", &typedRefs
-	case 0x15:
-		return "return_call_ref", &typedRefs
+		return name, &legacyEH
 	case 0xd3:
 		return "ref.eq", &gc
-	case 0xd4:
-		return "ref.as_non_null", &typedRefs
-	case 0xd5:
-		return "br_on_null", &typedRefs
-	case 0xd6:
-		return "br_on_non_null", &typedRefs
 	case 0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6:
 		return "stack switching", &stackSwitch
 	case 0xfb:
@@ -103,11 +86,7 @@ func laterMisc(n uint32) (string, *proposal) {
 // laterType is later for value types.
 func laterType(t byte) *proposal {
 	switch t {
-	case 0x69, 0x74:
-		return &exceptions
-	case 0x63, 0x64:
-		return &typedRefs
-	case 0x6a, 0x6b, 0x6c, 0x6d, 0x6e, 0x71, 0x72, 0x73, 0x78, 0x77, 0x5e, 0x5f, 0x50, 0x4f, 0x4e:
+	case 0x6a, 0x6b, 0x6c, 0x6d, 0x6e, 0x71, 0x72, 0x73, 0x74, 0x78, 0x77, 0x5e, 0x5f, 0x50, 0x4f, 0x4e:
 		return &gc
 	}
 	return nil

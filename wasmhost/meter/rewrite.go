@@ -68,17 +68,23 @@ type rewriter struct {
 	bodyBytes uint32 // the largest body allowed
 
 	// What the guest declared; the counts that its indices are checked against.
-	types    []FuncType // parameters and results are slices of module
-	funcs    []uint32   // the type of each function, imported ones first
-	named    []bool     // the functions that may be in a table
-	imported uint32     // functions among the imports, and thereby tick's index in the result
-	tables   uint32
-	memories uint32
-	globals  uint32 // and thereby the counter's index in the result, and one less than the depth's
-	elements uint32
-	datas    uint32
-	tickType uint32
-	blocks   map[string]uint32 // the types of blocks without parameters, by results
+	types       []funcType
+	funcs       []uint32 // the type of each function, imported ones first
+	named       []bool   // the functions that may be reached by reference
+	imported    uint32   // functions among the imports, and thereby tick's index in the result
+	tables      uint32
+	memories    uint32
+	globals     uint32 // and thereby the counter's index in the result
+	globalTypes []valueType
+	tags        []uint32 // the type of each
+	elements    uint32
+	datas       uint32
+
+	tickType, keepType uint32
+	lists              lists
+	labels             [][2]uint32       // the lists of each type's parameters and results
+	blocks             map[uint32]uint32 // the types of blocks without parameters, by their list of results
+	catches            bool              // a try_table has clauses
 }
 
 func newRewriter(module []byte, limits Limits) *rewriter {
@@ -94,15 +100,23 @@ type custom struct {
 	span
 }
 
-// function moves a function index of the guest past tick.
+// added is how many functions the meter imports.
+func (rw *rewriter) added() uint32 {
+	if rw.limits.Exceptions {
+		return 2
+	}
+	return 1
+}
+
+// function moves a function index of the guest past those.
 func (rw *rewriter) function(i uint32) uint32 {
 	if i >= rw.imported {
-		i++
+		i += rw.added()
 	}
 	return i
 }
 
-// name notes a function that an element segment, a global or ref.func names.
+// name notes a function that an element segment, a constant or ref.func names.
 func (rw *rewriter) name(f uint32) {
 	if rw.named == nil {
 		rw.named = make([]bool, len(rw.funcs))
@@ -153,10 +167,6 @@ func (rw *rewriter) split() {
 			rw.custom(start, r.pos)
 			continue
 		}
-		if id == secTag {
-			r.fail(at, "tag section", exceptions.reason(), exceptions.remedy)
-			return
-		}
 		if id >= sections {
 			r.fail(at, "section", fmt.Sprintf("malformed: no section has the number %d", id), "")
 			return
@@ -171,10 +181,13 @@ func (rw *rewriter) split() {
 	}
 }
 
-// sectionRank is a section's place in a module: the data count goes before the code.
+// sectionRank is a section's place in a module: the data count goes before the code, tags before the globals.
 func sectionRank(id byte) int {
-	if id == secDataCount {
+	switch id {
+	case secDataCount:
 		return 2*secCode - 1
+	case secTag:
+		return 2*secGlobal - 1
 	}
 	return 2 * int(id)
 }

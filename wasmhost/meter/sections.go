@@ -21,6 +21,7 @@ func (rw *rewriter) declarations() {
 	rw.functionSection()
 	rw.tableSection()
 	rw.memorySection()
+	rw.tagSection()
 	rw.globalSection()
 	rw.exportSection()
 	rw.startSection()
@@ -44,90 +45,71 @@ func (rw *rewriter) typeSection() {
 			default:
 				r.fail(at, "type section", fmt.Sprintf("malformed: no type begins with %#x", form), "")
 			}
-			rw.types = append(rw.types, FuncType{Params: rw.valueTypes(), Results: rw.valueTypes()})
+			rw.types = append(rw.types, funcType{params: rw.valueTypes(), results: rw.valueTypes()})
 		}
 		rw.leave(secType)
-
-		rw.tickType = uint32(slices.IndexFunc(rw.types, isTickType))
-		if rw.tickType == ^uint32(0) {
-			rw.tickType = uint32(len(rw.types))
-			n++
+		rw.labels = make([][2]uint32, len(rw.types))
+		for i, t := range rw.types {
+			rw.labels[i] = [2]uint32{rw.lists.number(t.params), rw.lists.number(t.results)}
 		}
-		results := rw.resultTypes()
-		w = appendU32(w, n+uint32(len(results)))
-		for _, t := range rw.types {
+		added := rw.addedTypes()
+		w = appendU32(w, n+uint32(len(added)))
+		for _, t := range slices.Concat(rw.types, added) {
 			w = append(w, 0x60)
-			w = appendBytes(w, t.Params)
-			w = appendBytes(w, t.Results)
-		}
-		if rw.tickType == uint32(len(rw.types)) {
-			w = append(w, 0x60, 1, i32, 1, i32)
-		}
-		for _, r := range results {
-			w = appendBytes(append(w, 0x60, 0), r)
+			w = appendValueTypes(w, t.params)
+			w = appendValueTypes(w, t.results)
 		}
 		return w
 	})
 }
 
-func isTickType(t FuncType) bool {
-	return string(t.Params) == "\x7f" && string(t.Results) == "\x7f"
+// addedTypes are the types that the meter needs and the guest has not declared.
+func (rw *rewriter) addedTypes() (added []funcType) {
+	need := func(t funcType) uint32 {
+		same := func(o funcType) bool { return slices.Equal(t.params, o.params) && slices.Equal(t.results, o.results) }
+		i := slices.IndexFunc(rw.types, same)
+		if i < 0 {
+			i = len(rw.types) + len(added)
+			added = append(added, t)
+		}
+		return uint32(i)
+	}
+	rw.tickType = need(funcType{[]valueType{i32}, []valueType{i32}})
+	if rw.limits.Exceptions {
+		rw.keepType = need(funcType{[]valueType{exnref, i32, i32}, []valueType{exnref}})
+	}
+	return append(added, rw.resultTypes(uint32(len(rw.types)+len(added)))...)
 }
 
-// Value types.
-const (
-	i32       = 0x7f
-	i64       = 0x7e
-	f32       = 0x7d
-	f64       = 0x7c
-	v128      = 0x7b
-	funcref   = 0x70
-	externref = 0x6f
-)
+func appendValueTypes(w []byte, types []valueType) []byte {
+	w = appendU32(w, uint32(len(types)))
+	for _, v := range types {
+		w = appendValueType(w, v)
+	}
+	return w
+}
 
-func isValueType(t byte) bool { return t >= v128 && t <= i32 || isRefType(t) }
-
-func isRefType(t byte) bool { return t == funcref || t == externref }
-
-func (rw *rewriter) valueTypes() []byte {
+// valueTypes reads the parameters or results of the next type.
+func (rw *rewriter) valueTypes() (types []valueType) {
 	r := &rw.r
 	at := r.pos
 	n := r.u32()
 	if n > maxParams && r.err == nil {
 		r.fail(at, "function type", fmt.Sprintf("%d parameters or results, the limit is %d", n, maxParams), "")
 	}
-	at = r.pos
-	types := r.take(n)
-	for i, t := range types {
-		rw.checkValueType(at+i, t)
+	for range n {
+		if r.err != nil {
+			return nil
+		}
+		types = append(types, rw.valueType(r, uint32(len(rw.types))))
 	}
 	return types
-}
-
-func (rw *rewriter) checkValueType(at int, t byte) {
-	if rw.r.err != nil || isValueType(t) {
-		return
-	}
-	rw.r.refuseType(at, t)
-}
-
-func (rw *rewriter) refType(what string) byte {
-	at := rw.r.pos
-	t := rw.r.byte()
-	if !isRefType(t) && rw.r.err == nil {
-		if isValueType(t) {
-			rw.r.fail(at, what, fmt.Sprintf("malformed: %#x is not a reference type", t), "")
-		} else {
-			rw.r.refuseType(at, t)
-		}
-	}
-	return t
 }
 
 func (rw *rewriter) importSection() {
 	rw.emit(secImport, func(w []byte) []byte {
 		n, _ := rw.enter(secImport, maxEntries)
-		w = appendU32(w, n+1)
+		w = appendU32(w, n+rw.added())
 		for range n {
 			if w = rw.oneImport(w); rw.r.err != nil {
 				return nil
@@ -137,7 +119,13 @@ func (rw *rewriter) importSection() {
 		rw.imported = uint32(len(rw.funcs))
 		w = appendBytes(w, TickModule)
 		w = appendBytes(w, TickName)
-		return appendU32(append(w, byte(Func)), rw.tickType)
+		w = appendU32(append(w, byte(Func)), rw.tickType)
+		if rw.limits.Exceptions {
+			w = appendBytes(w, TickModule)
+			w = appendBytes(w, KeepName)
+			w = appendU32(append(w, byte(Func)), rw.keepType)
+		}
+		return w
 	})
 }
 
@@ -159,20 +147,21 @@ func (rw *rewriter) oneImport(w []byte) []byte {
 		w = appendU32(w, t)
 		if r.err == nil {
 			rw.funcs = append(rw.funcs, t)
-			imp.Type = rw.types[t].clone()
+			rw.signature(at, "imported function", t)
+			imp.Type = rw.types[t].public()
 		}
 	case Table:
 		rw.tables++
-		w = append(w, rw.refType("imported table"))
+		w = appendValueType(w, rw.refType("imported table"))
 		w = appendLimits(w, rw.readLimits("imported table"))
 	case Memory:
 		rw.memories++
 		w = appendLimits(w, rw.readLimits("imported memory"))
 	case Global:
-		rw.globals++
 		w = rw.globalType(w)
-	case 4:
-		r.fail(at, "imported tag", exceptions.reason(), exceptions.remedy)
+		rw.globals++
+	case Tag:
+		w = rw.tag(w, "imported tag")
 	default:
 		if imp.Kind == 0x7e || imp.Kind == 0x7f {
 			r.fail(at, "import section", compactNames.reason(), compactNames.remedy)
@@ -182,10 +171,6 @@ func (rw *rewriter) oneImport(w []byte) []byte {
 	}
 	rw.out.Imports = append(rw.out.Imports, imp)
 	return w
-}
-
-func (t FuncType) clone() FuncType {
-	return FuncType{Params: append([]byte(nil), t.Params...), Results: append([]byte(nil), t.Results...)}
 }
 
 func (rw *rewriter) functionSection() {
@@ -202,7 +187,9 @@ func (rw *rewriter) functionSection() {
 			if rw.r.err != nil {
 				return nil
 			}
+			at := rw.r.pos
 			t := rw.index("type of a function", uint32(len(rw.types)))
+			rw.signature(at, "function", t)
 			w = appendU32(w, t)
 			rw.funcs = append(rw.funcs, t)
 		}
@@ -215,35 +202,43 @@ func (rw *rewriter) functionSection() {
 func (rw *rewriter) globalSection() {
 	rw.emit(secGlobal, func(w []byte) []byte {
 		n, _ := rw.enter(secGlobal, maxEntries)
-		w = appendU32(w, n+2)
-		declared := rw.globals
+		w = appendU32(w, n+1+rw.added())
 		for range n {
 			if rw.r.err != nil {
 				return nil
 			}
 			w = rw.globalType(w)
-			w = rw.constant(w, declared)
-			declared++
+			w = rw.constant(w, rw.globalTypes[rw.globals])
+			rw.globals++
 		}
 		rw.leave(secGlobal)
-		rw.globals = declared
-		w = append(w, i32, 1, opI32Const)
+		w = append(w, i32, 1, opI32Const) // the counter
 		w = append(appendSigned(w, FirstChunk), opEnd)
-		return append(w, i32, 1, opI32Const, 0, opEnd)
+		w = append(w, i32, 1, opI32Const, 0, opEnd) // the depth
+		if rw.limits.Exceptions {
+			w = append(w, i32, 1, opI32Const, 0, opEnd) // the activations
+		}
+		return w
 	})
 }
+
+// The globals that the meter adds.
+func (rw *rewriter) counter() uint32     { return rw.globals }
+func (rw *rewriter) depth() uint32       { return rw.globals + 1 }
+func (rw *rewriter) activations() uint32 { return rw.globals + 2 }
 
 func (rw *rewriter) globalType(w []byte) []byte {
 	r := &rw.r
 	at := r.pos
-	t := r.byte()
-	rw.checkValueType(at, t)
+	t := rw.valueType(r, uint32(len(rw.types)))
+	rw.confine(at, "global", t)
+	rw.globalTypes = append(rw.globalTypes, t)
 	at = r.pos
 	mutable := r.byte()
 	if mutable > 1 {
 		r.fail(at, "global", fmt.Sprintf("malformed: %#x is not a mutability", mutable), "")
 	}
-	return append(w, t, mutable)
+	return append(appendValueType(w, t), mutable)
 }
 
 func (rw *rewriter) exportSection() {
@@ -252,7 +247,7 @@ func (rw *rewriter) exportSection() {
 		return
 	}
 	r := &rw.r
-	counts := [...]uint32{uint32(len(rw.funcs)), rw.tables, rw.memories, rw.globals}
+	counts := [...]uint32{uint32(len(rw.funcs)), rw.tables, rw.memories, rw.globals, uint32(len(rw.tags))}
 	rw.emit(secExport, func(w []byte) []byte {
 		w = appendU32(w, n)
 		for range n {
@@ -263,11 +258,7 @@ func (rw *rewriter) exportSection() {
 			at := r.pos
 			e.Kind = Kind(r.byte())
 			if int(e.Kind) >= len(counts) {
-				if e.Kind == 4 {
-					r.fail(at, "exported tag", exceptions.reason(), exceptions.remedy)
-				} else {
-					r.fail(at, "export section", fmt.Sprintf("malformed: nothing of kind %#x can be exported", byte(e.Kind)), "")
-				}
+				r.fail(at, "export section", fmt.Sprintf("malformed: nothing of kind %#x can be exported", byte(e.Kind)), "")
 				return nil
 			}
 			e.Index = rw.index("export of a "+e.Kind.String(), counts[e.Kind])
@@ -276,7 +267,7 @@ func (rw *rewriter) exportSection() {
 				w = appendU32(w, e.Index)
 			} else if r.err == nil {
 				w = appendU32(w, rw.function(e.Index))
-				e.Type = rw.types[rw.funcs[e.Index]].clone()
+				e.Type = rw.types[rw.funcs[e.Index]].public()
 			}
 			rw.out.Exports = append(rw.out.Exports, e)
 		}

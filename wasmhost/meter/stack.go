@@ -1,6 +1,8 @@
 package meter
 
 import (
+	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -24,22 +26,50 @@ const (
 	maxFrame   = 16 << 10
 )
 
-// A leave is a return instruction, by its place in buf, and the number of blocks that are open there.
-type leave struct {
-	at    int
-	depth uint32
+// An edit is what a function that counts its stack needs at a place in buf.
+type edit struct {
+	at     int
+	kind   edits
+	depth  uint32 // of a return: the blocks that are open
+	caught caught // what restores
+}
+
+type edits byte
+
+const (
+	restores edits = iota // catch clauses lead here: depth = the function's own
+	returns               // a return: it becomes a branch to the end of the function's block
+	leaves                // a tail call: depth -= the frame
+)
+
+// sortEdits orders those that a loop needed afterwards.
+func sortEdits(e []edit) {
+	by := func(a, b edit) int { return cmp.Or(a.at-b.at, int(a.kind)-int(b.kind)) }
+	if !slices.IsSortedFunc(e, by) {
+		slices.SortStableFunc(e, by)
+	}
 }
 
 // callGraph has a node for each function with a body, and behind these one for each type, through which call_indirect
-// leads to every function of an equal type that may be in a table. The host calls in from outside only.
+// and call_ref lead to every function of an equal type that may be in a table or referred to. The host calls in from
+// outside only.
 type callGraph struct {
 	w       *walker
 	equal   []int32   // the first type that is equal to a type
 	members [][]int32 // of each first type, the functions in its tables
 }
 
-// stack gives a frame to each function on a cycle of the call graph.
+// stack gives a frame to each function on a cycle of the call graph; in a module that catches exceptions, to each that
+// calls another or catches, and in full.
 func (w *walker) stack() {
+	if w.rw.catches {
+		for i := range w.bodies {
+			if b := &w.bodies[i]; b.tries > 0 || b.calls[0] < b.calls[1] {
+				b.frame = int64(frameBytes + b.stack + b.tries*tryBytes)
+			}
+		}
+		return
+	}
 	g := callGraph{w: w, equal: w.rw.equalTypes(), members: make([][]int32, len(w.rw.types))}
 	imported := int(w.rw.imported)
 	for f, named := range w.rw.named {
@@ -50,17 +80,27 @@ func (w *walker) stack() {
 	}
 	g.cycles(func(f int32) {
 		b := &w.bodies[f]
-		b.frame = int64(min(frameBytes+valueBytes*(int(b.scratch)+b.peak), maxFrame))
+		b.frame = int64(min(frameBytes+b.stack, maxFrame))
 	})
 }
 
 // equalTypes finds for each type the first one with the same parameters and results: call_indirect compares these.
+// References to functions are the same if their types are, which come first.
 func (rw *rewriter) equalTypes() []int32 {
 	equal := make([]int32, len(rw.types))
 	first := make(map[string]int32, len(rw.types))
 	var key []byte
 	for i, t := range rw.types {
-		key = append(append(append(key[:0], t.Params...), 0), t.Results...)
+		key = key[:0]
+		for _, list := range [][]valueType{t.params, t.results} {
+			for _, v := range list {
+				if v&concrete != 0 {
+					v = v&(1<<10-1) | valueType(equal[v.index()])<<10
+				}
+				key = binary.LittleEndian.AppendUint32(key, uint32(v))
+			}
+			key = append(key, 0, 0, 0, 0)
+		}
 		j, ok := first[string(key)]
 		if !ok {
 			j = int32(i)
@@ -92,17 +132,20 @@ func (g *callGraph) next(node int32, i int) (int32, bool) {
 	return to, true
 }
 
-// cycles tells each function that is on a cycle, once. It is Tarjan's search for strongly connected components, with
-// a stack of its own: the guest decides how deep it goes.
+// cycles tells each function that is on a cycle on which the stack grows, once: not all of its calls are tail calls. It
+// is Tarjan's search for strongly connected components, with a stack of its own: the guest decides how deep it goes.
 func (g *callGraph) cycles(found func(int32)) {
 	functions := int32(len(g.w.bodies))
 	nodes := functions + int32(len(g.equal))
 	const done = math.MaxInt32
 	order, low := make([]int32, nodes), make([]int32, nodes) // order 0: not seen yet
+	component := make([]int32, nodes)                        // by one of its nodes; -1: not known yet
+	for i := range component {
+		component[i] = -1
+	}
 	type step struct {
 		node int32
 		next int
-		self bool
 	}
 	var path []step
 	var open []int32 // seen, and their components not complete
@@ -122,7 +165,6 @@ func (g *callGraph) cycles(found func(int32)) {
 			top := &path[len(path)-1]
 			if to, ok := g.next(top.node, top.next); ok {
 				top.next++
-				top.self = top.self || to == top.node
 				if order[to] == 0 {
 					visit(to)
 				} else if order[to] != done {
@@ -144,7 +186,11 @@ func (g *callGraph) cycles(found func(int32)) {
 				at--
 			}
 			for _, node := range open[at:] {
-				if order[node] = done; node < functions && (len(open)-at > 1 || s.self) {
+				component[node] = s.node
+			}
+			grows := slices.ContainsFunc(open[at:], func(node int32) bool { return g.grows(node, component) })
+			for _, node := range open[at:] {
+				if order[node] = done; node < functions && grows {
 					found(node)
 				}
 			}
@@ -153,72 +199,109 @@ func (g *callGraph) cycles(found func(int32)) {
 	}
 }
 
+// grows reports whether a function calls into its own component, tail calls apart.
+func (g *callGraph) grows(node int32, component []int32) bool {
+	if int(node) >= len(g.w.bodies) {
+		return false
+	}
+	b := &g.w.bodies[node]
+	for i, c := range g.w.calls[b.calls[0]:b.calls[1]] {
+		if to, _ := g.next(node, i); !c.tail && component[to] == component[node] {
+			return true
+		}
+	}
+	return false
+}
+
 // appendEnter writes: depth += the frame, or the guest is stopped; and opens the block that all returns leave.
 func (w *walker) appendEnter(out []byte, b *body) []byte {
-	depth := w.rw.globals + 1
+	depth, most := w.rw.depth(), int64(MaxStack)
+	if w.rw.catches {
+		most = exceptionStack
+	}
 	out = appendU32(append(out, opGlobalGet), depth)
 	out = appendSigned(append(out, opI32Const), b.frame)
 	out = appendU32(append(out, opI32Add, opLocalTee), b.scratch)
-	out = appendSigned(append(out, opI32Const), MaxStack)
+	out = appendSigned(append(out, opI32Const), most)
 	out = append(out, opI32GtU, opIf, 0x40)
 	out = appendSigned(append(out, opI32Const), stackUsedUp)
 	out = appendU32(append(out, opCall), w.rw.imported)
 	out = append(out, opUnreachable, opEnd)
 	out = appendU32(append(out, opLocalGet), b.scratch)
+	if b.tries > 0 {
+		out = appendU32(append(out, opLocalTee), b.scratch+2)
+	}
 	out = appendU32(append(out, opGlobalSet), depth)
-	return appendSigned(append(out, opBlock), w.rw.blockType(b.results))
+	if b.tries > 0 {
+		out = appendU32(append(out, opGlobalGet), w.rw.activations())
+		out = append(out, opI32Const, 1, opI32Add)
+		out = appendU32(append(out, opLocalTee), b.scratch+3)
+		out = appendU32(append(out, opGlobalSet), w.rw.activations())
+	}
+	return w.rw.appendBlockType(append(out, opBlock), b.results)
 }
 
-// appendLeave writes what stands behind that block: depth -= the frame, and the function's end.
+// appendLeave writes what a function does in front of its end and its tail calls: depth -= the frame. One that catches
+// may come there from a deeper one, by a clause that leads to its end.
 func (w *walker) appendLeave(out []byte, b *body) []byte {
-	depth := w.rw.globals + 1
-	out = appendU32(append(out, opGlobalGet), depth)
+	if b.tries > 0 {
+		out = appendU32(append(out, opLocalGet), b.scratch+2)
+	} else {
+		out = appendU32(append(out, opGlobalGet), w.rw.depth())
+	}
 	out = appendSigned(append(out, opI32Const), b.frame)
-	out = appendU32(append(out, opI32Sub, opGlobalSet), depth)
-	return append(out, opEnd)
+	return appendU32(append(out, opI32Sub, opGlobalSet), w.rw.depth())
 }
 
-// appendOps copies the instructions in buf[from:to], those of leaves as branches to the end of the function's block.
-func (w *walker) appendOps(out []byte, from, to int, leaves []leave) []byte {
-	i, _ := slices.BinarySearchFunc(leaves, from, func(l leave, at int) int { return l.at - at })
-	for ; i < len(leaves) && leaves[i].at < to; i++ {
-		out = append(out, w.buf[from:leaves[i].at]...)
-		out = appendU32(append(out, opBr), leaves[i].depth)
-		from = leaves[i].at + 1
+// appendOps copies the instructions in buf[from:to] with their edits. It takes the edits that it makes.
+func (w *walker) appendOps(out []byte, from, to int, b *body, edits *[]edit) []byte {
+	for len(*edits) > 0 && (*edits)[0].at < to {
+		e := (*edits)[0]
+		*edits = (*edits)[1:]
+		out = append(out, w.buf[from:e.at]...)
+		from = e.at
+		switch e.kind {
+		case restores:
+			out = w.appendCaught(out, b, e.caught)
+		case returns:
+			out = appendU32(append(out, opBr), e.depth)
+			from++
+		case leaves:
+			out = w.appendLeave(out, b)
+		}
 	}
 	return append(out, w.buf[from:to]...)
 }
 
 // resultTypes appends, for each list of several results that a type has, the type () -> results if there is none: such
 // a block needs its number.
-func (rw *rewriter) resultTypes() (added [][]byte) {
-	rw.blocks = map[string]uint32{}
+func (rw *rewriter) resultTypes(next uint32) (added []funcType) {
+	rw.blocks = map[uint32]uint32{}
 	for i, t := range rw.types {
-		if _, ok := rw.blocks[string(t.Results)]; !ok && len(t.Params) == 0 {
-			rw.blocks[string(t.Results)] = uint32(i)
+		if no := rw.labels[i][1]; len(t.params) == 0 {
+			if _, ok := rw.blocks[no]; !ok {
+				rw.blocks[no] = uint32(i)
+			}
 		}
 	}
-	next := uint32(len(rw.types))
-	if rw.tickType == next {
-		next++
-	}
-	for _, t := range rw.types {
-		if _, ok := rw.blocks[string(t.Results)]; !ok && len(t.Results) > 1 {
-			rw.blocks[string(t.Results)] = next
-			added = append(added, t.Results)
+	for i, t := range rw.types {
+		no := rw.labels[i][1]
+		if _, ok := rw.blocks[no]; !ok && len(t.results) > 1 {
+			rw.blocks[no] = next
+			added = append(added, funcType{results: t.results})
 			next++
 		}
 	}
 	return added
 }
 
-// blockType is that of a block without parameters.
-func (rw *rewriter) blockType(results []byte) int64 {
+// appendBlockType writes that of a block without parameters.
+func (rw *rewriter) appendBlockType(w []byte, results []valueType) []byte {
 	switch len(results) {
 	case 0:
-		return -64
+		return append(w, 0x40)
 	case 1:
-		return int64(results[0]) - 0x80
+		return appendValueType(w, results[0])
 	}
-	return int64(rw.blocks[string(results)])
+	return appendSigned(w, int64(rw.blocks[rw.lists.number(results)]))
 }

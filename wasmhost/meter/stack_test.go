@@ -175,7 +175,7 @@ func TestResultTypesAreAddedOnlyWhereNoneIsThere(t *testing.T) {
 		rw.header()
 		rw.split()
 		rw.declarations()
-		if got := len(rw.resultTypes()); got != want || rw.r.err != nil {
+		if got := len(rw.resultTypes(0)); got != want || rw.r.err != nil {
 			t.Errorf("%s: %d added, want %d (%v)", types, got, want, rw.r.err)
 		}
 	}

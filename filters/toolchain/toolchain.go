@@ -34,7 +34,7 @@ type language struct {
 
 // languages in the order in which a folder is tried: the ones with a project file of their own come first, because
 // such a folder may hold sources of other languages too.
-var languages = []*language{&rust, &golang, &c, &wat}
+var languages = []*language{&rust, &golang, &assemblyscript, &c, &wat}
 
 // Languages returns the names that New takes, sorted.
 func Languages() []string {

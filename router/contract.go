@@ -180,6 +180,6 @@ type Part struct {
 	Kind   string    // "source", "route", "filter", "destination", "dead_letters"
 	Name   string    // as in the configuration
 	Ready  bool      // does what it is there for
-	Reason string    // why not, in words; "" when ready
+	Reason string    // why not, in words; when ready, what else there is to know
 	Since  time.Time // of the last change; zero: since the start
 }

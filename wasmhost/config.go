@@ -33,6 +33,15 @@ type Config struct {
 	OnError string `yaml:"on_error"`
 	// Instances is per-core, or one for filters that keep state.
 	Instances string `yaml:"instances"`
+	// Recycle says when an instance has served long enough; zero: never.
+	Recycle Recycle `yaml:"recycle"`
+}
+
+// Recycle replaces an instance that is well, between two batches, when it has had so many messages or its memory has
+// grown so large: for guests that leak. 0 is never.
+type Recycle struct {
+	Messages int         `yaml:"messages"`
+	Memory   config.Size `yaml:"memory"`
 }
 
 // What becomes of a message on which a filter fails.
@@ -89,6 +98,12 @@ func (c *Config) Check() []config.Problem {
 	}
 	if c.InitTime < shortestTime || c.InitTime > 10*time.Minute {
 		p = append(p, config.Problem{Path: "init_time", What: fmt.Sprintf("%v for the start", c.InitTime), Hint: "1ms to 10m"})
+	}
+	if c.Recycle.Messages < 0 {
+		p = append(p, config.Problem{Path: "recycle.messages", What: fmt.Sprintf("%d messages", c.Recycle.Messages), Hint: "100000; 0 is never"})
+	}
+	if c.Recycle.Memory > c.Memory {
+		p = append(p, config.Problem{Path: "recycle.memory", What: fmt.Sprintf("%v, but the filter's memory is %v", c.Recycle.Memory, c.Memory), Hint: "less than memory"})
 	}
 	if c.ABI != "" {
 		p = append(p, config.OneOf("abi", c.ABI, abiNames()...)...)

@@ -3,6 +3,8 @@ package wasmhost
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +18,8 @@ import (
 // effects imports what the guests here use; text is what stands in memory from 0 on, and its NAME are $NAME and $NAME_n.
 func effects(t testing.TB, data map[string]string, body string) string {
 	text, globals, at := "", "", 16
-	for name, s := range data {
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		s := data[name]
 		text += fmt.Sprintf("(data (i32.const %d) %q)\n", at, s)
 		globals += fmt.Sprintf("(global $%s i32 (i32.const %d))(global $%s_n i32 (i32.const %d))\n", name, at, name, len(s))
 		at += len(s) + 8

@@ -178,5 +178,8 @@ func (g *Guest) part() router.Part {
 		p.Ready, p.Since = false, since
 		p.Reason = why + "; last fault: " + g.lastFault()
 	}
+	if why := g.swap.refusal(); why != "" {
+		p.Reason = strings.TrimPrefix(p.Reason+"; "+why, "; ")
+	}
 	return p
 }

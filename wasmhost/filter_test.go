@@ -165,7 +165,7 @@ func TestGoGuestRunsAndIsReplaced(t *testing.T) {
 
 func TestSlowGuestsAreMadeTenTimesASecond(t *testing.T) {
 	g, _ := loadFile(t, "state.wat")
-	g.program.slow = true
+	g.program.Load().slow = true
 	l := g.lanes[0]
 	b := batch(t, "trap", "trap", "trap", "trap", "trap")
 	defer b.Discard()
@@ -220,8 +220,8 @@ func TestAssemblyScriptsImportsAreThere(t *testing.T) {
 
 func TestGuestsThatTakeLongToStartAreKnown(t *testing.T) {
 	for source, slow := range map[string]bool{"mask.c": false, "state.wat": false, "maskgo": true} {
-		if g, _ := loadFile(t, source); g.program.slow != slow {
-			t.Errorf("%s: slow is %v, %d units", source, g.program.slow, g.counts.units.Load())
+		if g, _ := loadFile(t, source); g.program.Load().slow != slow {
+			t.Errorf("%s: slow is %v, %d units", source, g.program.Load().slow, g.counts.units.Load())
 		}
 	}
 }

@@ -2,7 +2,6 @@ package wasmhost
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -19,7 +18,7 @@ type Guest struct {
 	onError  string
 	time     time.Duration // with the host's patience
 	initTime time.Duration
-	program  *program
+	program  atomic.Pointer[program] // the newest; lanes change to it between batches
 	shelf    *shelf
 	appName  []byte // name, for messages of its own
 	log      *slog.Logger
@@ -30,6 +29,7 @@ type Guest struct {
 	lines   lineQuota
 	near    atomic.Uint64 // the message's own keys whose near names were told, a bit each
 	nursery nursery
+	swap    swap
 
 	one bool // all lanes share lanes[0]
 
@@ -42,7 +42,7 @@ type Guest struct {
 func (g *Guest) Name() string { return g.name }
 
 // Report tells what the module is.
-func (g *Guest) Report() Report { return g.program.about }
+func (g *Guest) Report() Report { return g.program.Load().about }
 
 // Filter is the filter of one lane, counted from 0: the same one for each call with the same number. With
 // `instances: one` all lanes get the same one, and batches take turns. Its instance is made when it is first used.
@@ -62,7 +62,7 @@ func (g *Guest) Filter(number int) router.Filter {
 }
 
 // Close ends the instances, each after its weir_close. No lane may be at work, or be used afterwards.
-func (g *Guest) Close(ctx context.Context) error {
+func (g *Guest) Close(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -71,16 +71,13 @@ func (g *Guest) Close(ctx context.Context) error {
 	g.closed = true
 	g.nursery.close()
 	for _, l := range g.lanes {
-		if l.in != nil {
-			l.in.leave()
-			l.in = nil
-		}
+		l.leave()
 	}
 	h := g.host
 	h.mu.Lock()
 	h.guests = slices.DeleteFunc(h.guests, func(other *Guest) bool { return other == g })
 	h.mu.Unlock()
-	return g.program.close(ctx)
+	return g.program.Load().release()
 }
 
 // turns is a lane that all lanes share.
@@ -108,82 +105,4 @@ func (t *turns) Apply(ctx context.Context, b *router.Batch) *router.Held {
 	t.turn.Lock()
 	defer t.turn.Unlock()
 	return (*lane)(t).Apply(ctx, b)
-}
-
-// nursery makes instances. Those that are quickly made are made when they are needed; of the others it keeps one in
-// stock, and makes at most ten a second, so that a guest that always fails does not keep a core busy.
-type nursery struct {
-	mu     sync.Mutex
-	spare  *instance
-	next   time.Time // not before
-	busy   bool      // a spare is being made
-	closed bool
-	ctx    context.Context
-	stop   context.CancelFunc
-	wait   sync.WaitGroup
-}
-
-const slowPause = 100 * time.Millisecond
-
-// errSoon says that an instance can be made a little later.
-var errSoon = errors.New("instances that take long to make are made ten times a second")
-
-// take returns an instance. wait is set with errSoon.
-func (g *Guest) take(ctx context.Context) (in *instance, wait time.Duration, err error) {
-	if !g.program.slow {
-		in, err = g.newInstance(ctx)
-		return in, 0, err
-	}
-	n := &g.nursery
-	n.mu.Lock()
-	now := time.Now()
-	in, n.spare = n.spare, nil
-	wait = n.next.Sub(now)
-	if in == nil && wait <= 0 && !n.busy {
-		n.next = now.Add(slowPause)
-		n.mu.Unlock()
-		in, err = g.newInstance(ctx)
-		return in, 0, err
-	}
-	g.refill(max(wait, 0))
-	n.mu.Unlock()
-	if in == nil {
-		return nil, max(wait, time.Millisecond), errSoon
-	}
-	return in, 0, nil
-}
-
-// refill makes a spare after wait, unless that is being done already. n.mu is held.
-func (g *Guest) refill(wait time.Duration) {
-	n := &g.nursery
-	if n.busy || n.closed {
-		return
-	}
-	n.busy = true
-	n.next = time.Now().Add(wait + slowPause)
-	n.wait.Go(func() {
-		var in *instance
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-n.ctx.Done():
-		case <-timer.C:
-			in, _ = g.newInstance(n.ctx) // its failure shows when there is no spare and a lane makes one
-		}
-		n.mu.Lock()
-		n.spare, n.busy = in, false
-		n.mu.Unlock()
-	})
-}
-
-func (n *nursery) close() {
-	n.mu.Lock()
-	n.closed = true
-	n.mu.Unlock()
-	n.stop()
-	n.wait.Wait()
-	if n.spare != nil {
-		n.spare.leave()
-		n.spare = nil
-	}
 }

@@ -31,6 +31,7 @@ type instance struct {
 	scratch        []byte // text made for a get
 	parser         router.RecordParser
 	stdout, stderr lineLog
+	served         uint64 // messages
 	units          uint64 // of clock, as far as they are in the guest's counts
 	memory         int64  // bytes of linear memory, as far as they are in the guest's counts
 }
@@ -72,8 +73,8 @@ func (in *instance) Value(key any) any {
 }
 
 // newInstance makes an instance and starts it, on the leash: start function, _initialize, weir_init.
-func (g *Guest) newInstance(ctx context.Context) (*instance, error) {
-	in := &instance{guest: g, program: g.program}
+func (g *Guest) newInstance(ctx context.Context, p *program) (*instance, error) {
+	in := &instance{guest: g, program: p}
 	in.stdout.in, in.stderr.in = in, in
 	in.stdout.level, in.stderr.level = levels[2], levels[3]
 	in.clock.Begin(g.initTime)
@@ -89,6 +90,7 @@ func (g *Guest) newInstance(ctx context.Context) (*instance, error) {
 		}
 		return nil, err
 	}
+	p.refs.Add(1)
 	g.counts.instances.Add(1)
 	in.count()
 	in.phase = processing
@@ -146,6 +148,7 @@ func (in *instance) begin(b *router.Batch, m *router.Message) {
 // process gives m to the guest. On an error, which is a trap or a limit, the instance is not to be used again. What the
 // call edited is in m, and undo takes it back.
 func (in *instance) process(b *router.Batch, m *router.Message) (verdict int32, err error) {
+	in.served++
 	in.begin(b, m)
 	verdict, err = in.talk.process(in)
 	if in.stdout.used > 0 || in.stderr.used > 0 {
@@ -216,6 +219,7 @@ func (in *instance) discard() {
 	in.mod.Close(in)
 	in.guest.counts.instances.Add(-1)
 	in.guest.counts.memory.Add(-in.memory)
+	in.program.release()
 }
 
 // close ends an instance that is well: it is ticked once more, then told. What it emits goes into b.
@@ -233,4 +237,10 @@ func (in *instance) leave() {
 	b := router.NewBatch(0, 0)
 	defer b.Discard()
 	in.close(b)
+}
+
+// aged reports whether the instance has served as long as `recycle:` lets it.
+func (in *instance) aged() bool {
+	r := &in.program.settings.Recycle
+	return r.Messages > 0 && in.served >= uint64(r.Messages) || r.Memory > 0 && in.size() >= int64(r.Memory)
 }

@@ -13,11 +13,12 @@ import (
 // A lane is the filter of one lane: an instance and its successors.
 type lane struct {
 	guest  *Guest
-	turn   sync.Mutex // see turns
-	in     *instance  // nil before the first batch, and after a fault until there is a new one
-	lost   bool       // the last one failed
-	ticked time.Time  // see turns
-	spent  minute     // time that went into faults
+	turn   sync.Mutex  // see turns
+	in     *instance   // nil before the first batch, and after a fault until there is a new one
+	lost   bool        // the last one failed
+	old    []*instance // were replaced, and are to have their last words
+	ticked time.Time   // see turns
+	spent  minute      // time that went into faults
 
 	calls, failed int // of this batch, not yet in the guest's counts
 }
@@ -36,6 +37,7 @@ func (l *lane) Apply(ctx context.Context, b *router.Batch) *router.Held {
 		return nil
 	}
 	defer l.settle()
+	l.change(ctx)
 	if l.guest.breaker.isOpen() {
 		var held *router.Held
 		if done, held = l.whileOpen(ctx, b, msgs, began); held != nil {
@@ -54,6 +56,8 @@ func (l *lane) Apply(ctx context.Context, b *router.Batch) *router.Held {
 
 // Tick is called about once a second, between batches.
 func (l *lane) Tick(ctx context.Context, b *router.Batch) {
+	l.bury(ctx, b)
+	l.change(ctx)
 	in := l.in
 	if in == nil || l.guest.breaker.isOpen() {
 		return
@@ -70,13 +74,47 @@ func (l *lane) Tick(ctx context.Context, b *router.Batch) {
 
 // Finish ends the instance, after its last words.
 func (l *lane) Finish(ctx context.Context, b *router.Batch) {
-	if l.in == nil {
+	if l.in != nil {
+		l.old = append(l.old, l.in)
+		l.in = nil
+	}
+	l.bury(ctx, b)
+}
+
+// bury ends the instances that were replaced; what they emit goes into b.
+func (l *lane) bury(ctx context.Context, b *router.Batch) {
+	for i, in := range l.old {
+		stop := context.AfterFunc(ctx, in.clock.Cancel)
+		in.close(b)
+		stop()
+		l.old[i] = nil
+	}
+	l.old = l.old[:0]
+}
+
+// leave ends all instances where no router listens: what they emit is gone.
+func (l *lane) leave() {
+	b := router.NewBatch(0, 0)
+	defer b.Discard()
+	l.Finish(context.Background(), b)
+}
+
+// change replaces an instance that is well: by one of a newer program, or because it has served long enough. Its last
+// words are heard at the next tick, for only then they can go to all routes.
+func (l *lane) change(ctx context.Context) {
+	in := l.in
+	if in == nil || in.program == l.guest.program.Load() && (len(l.old) > 0 || !in.aged()) {
 		return
 	}
-	stop := context.AfterFunc(ctx, l.in.clock.Cancel)
-	defer stop()
-	l.in.close(b)
-	l.in = nil
+	next, err := l.guest.prepared(ctx)
+	if err != nil { // it goes on until there is one
+		if err != errSoon && ctx.Err() == nil {
+			l.guest.unmade(err)
+		}
+		return
+	}
+	l.old = append(l.old, in)
+	l.in = next
 }
 
 // filter gives msgs to the guest, for as long as all is well.
@@ -244,8 +282,8 @@ func (l *lane) renew(ctx context.Context) *router.Held {
 	var err error
 	if l.lost {
 		in, wait, err = g.take(ctx)
-	} else { // the first of its lane is no fault's
-		in, err = g.newInstance(ctx)
+	} else if in = g.inStock(); in == nil { // the first of its lane is no fault's
+		in, err = g.newInstance(ctx, g.program.Load())
 	}
 	if err == errSoon {
 		return &router.Held{Retry: wait, Cause: err}

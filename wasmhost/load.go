@@ -2,16 +2,11 @@ package wasmhost
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/weirlog/weir/filters/stock"
 	"github.com/weirlog/weir/wasmhost/meter"
 )
 
@@ -30,20 +25,26 @@ func (h *Host) Load(ctx context.Context, name string, cfg Config) (*Guest, error
 }
 
 func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error) {
-	p, err := h.build(ctx, cfg)
+	src, err := cfg.open()
+	if err != nil {
+		return nil, err
+	}
+	p, err := h.build(ctx, cfg, src)
 	if err != nil {
 		return nil, err
 	}
 	g := &Guest{
 		host: h, name: name, onError: cfg.OnError, one: cfg.Instances == One,
 		time: cfg.Time * time.Duration(h.patience), initTime: cfg.InitTime * time.Duration(h.patience),
-		program: p, shelf: h.shelfOf(name), appName: []byte(name), log: h.log.With("filter", name),
+		shelf: h.shelfOf(name), appName: []byte(name), log: h.log.With("filter", name),
 	}
+	g.program.Store(p)
+	g.swap.loaded = time.Now()
 	g.nursery.ctx, g.nursery.stop = context.WithCancel(context.WithoutCancel(ctx))
-	in, err := g.newInstance(ctx)
+	in, err := g.newInstance(ctx, p)
 	if err != nil {
 		g.nursery.stop()
-		p.close(ctx)
+		p.release()
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
 	p.measure(in)
@@ -52,12 +53,8 @@ func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error
 }
 
 // build reads a module, judges it, puts it on the leash and compiles it.
-func (h *Host) build(ctx context.Context, cfg Config) (*program, error) {
-	file, err := cfg.read()
-	if err != nil {
-		return nil, err
-	}
-	about := reportOf(file)
+func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, error) {
+	file, about := src.module, src.about()
 	if cfg.SHA256 != "" && !strings.EqualFold(cfg.SHA256, about.SHA256) {
 		return nil, fmt.Errorf("%s is not the file that sha256 asks for: it has %s", cfg.Module, about.SHA256)
 	}
@@ -73,7 +70,9 @@ func (h *Host) build(ctx context.Context, cfg Config) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
-	return h.program(a, cfg, module, compiled, about), nil
+	p := h.program(a, cfg, module, compiled, about)
+	p.sum = src.sum()
+	return p, nil
 }
 
 // limits are what the meter is to hold the module to.
@@ -81,36 +80,14 @@ func (c *Config) limits() meter.Limits {
 	return meter.Limits{MemoryPages: uint32(c.Memory / page)}
 }
 
-// read returns the module's bytes, at most one more than a module may have.
-func (c *Config) read() ([]byte, error) {
-	if name, ok := c.Stock(); ok {
-		b, ok := stock.Module(name)
-		if !ok {
-			return nil, fmt.Errorf("no stock filter %q (there are %s)", name, strings.Join(stock.Names(), ", "))
-		}
-		return b, nil
-	}
-	f, err := os.Open(c.Module)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, meter.MaxModuleBytes+1))
-}
-
-func reportOf(file []byte) Report {
-	sum := sha256.Sum256(file)
-	return Report{Size: len(file), SHA256: hex.EncodeToString(sum[:])}
-}
-
 // Inspect tells what a module is without running it. What refuses it is in the report; an error says that it could not
 // be read.
 func (h *Host) Inspect(cfg Config) (Report, error) {
-	file, err := cfg.read()
+	src, err := cfg.open()
 	if err != nil {
 		return Report{}, err
 	}
-	about := reportOf(file)
+	file, about := src.module, src.about()
 	module, err := meter.Rewrite(file, cfg.limits())
 	if err != nil {
 		if r, ok := errors.AsType[*meter.Refused](err); ok && r.Offset == 0 && len(file) > meter.MaxModuleBytes {

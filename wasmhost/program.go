@@ -2,6 +2,7 @@ package wasmhost
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -11,7 +12,7 @@ import (
 )
 
 // A program is a module as it was loaded: judged, on the leash, and compiled. Instances are made of it. It does not
-// change.
+// change, and is closed when the guest has a newer one and the last of its instances has gone.
 type program struct {
 	abi      *abi
 	settings Config
@@ -22,6 +23,8 @@ type program struct {
 	pages    uint32                // of 64 KiB, to begin with
 	compiled wazero.CompiledModule
 	about    Report
+	sum      string       // of the files that it was made of
+	refs     atomic.Int64 // of the guest that has it at work, and of each instance
 
 	slow bool // instances take long to make: a spare is kept, and at most ten a second are made
 }
@@ -35,6 +38,7 @@ func (h *Host) program(a *abi, cfg Config, m *meter.Module, compiled wazero.Comp
 	if len(p.config) == 0 || string(p.config) == "null" {
 		p.config = []byte("{}")
 	}
+	p.refs.Store(1)
 	for _, im := range m.Imports {
 		if hm := a.module(m, im.Module); hm != nil {
 			p.modules[im.Module] = h.provided[hm]
@@ -61,4 +65,10 @@ func (p *program) values() context.Context {
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(reserve))
 }
 
-func (p *program) close(ctx context.Context) error { return p.compiled.Close(ctx) }
+// release lets go of the program; the last one closes it.
+func (p *program) release() error {
+	if p.refs.Add(-1) > 0 {
+		return nil
+	}
+	return p.compiled.Close(context.Background())
+}

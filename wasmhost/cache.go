@@ -214,10 +214,10 @@ func (c *compileCache) make(ctx context.Context, key string, module []byte) erro
 	}
 	work, err := os.MkdirTemp(c.root, workPrefix)
 	if err != nil {
-		return fmt.Errorf("the compile cache cannot be written: %w", err)
+		return cacheFault(err)
 	}
 	defer os.RemoveAll(work)
-	o := order{Root: c.root, Work: work, Key: key, Interpret: c.try, Size: len(module)}
+	o := &order{Root: c.root, Work: work, Key: key, Interpret: c.try, Size: len(module)}
 	if c.command == nil {
 		err = o.carryOut(ctx, module)
 	} else {

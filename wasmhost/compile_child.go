@@ -63,7 +63,7 @@ func Compile(in io.Reader, out io.Writer) error {
 	}
 	go func() {
 		io.Copy(io.Discard, r)
-		os.RemoveAll(o.Work)
+		o.abandon()
 		os.Exit(1)
 	}()
 	if err := o.carryOut(context.Background(), module); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
@@ -22,6 +23,8 @@ type order struct {
 	Interpret bool
 	Size      int // bytes of the module
 	Limits    limits
+
+	making sync.Mutex // held while folders are made in Work
 }
 
 // limits are what the process that carries out an order may take.
@@ -52,7 +55,7 @@ func (o *order) carryOut(ctx context.Context, module []byte) error {
 		}
 		return o.enter(entry{})
 	}
-	cache, err := wazero.NewCompilationCacheWithDir(o.Work)
+	cache, err := o.workCache()
 	if err != nil {
 		return cacheFault(err)
 	}
@@ -72,7 +75,7 @@ func (o *order) carryOut(ctx context.Context, module []byte) error {
 		return cacheFault(err)
 	}
 	// As the host will: with a cache of its own, so that nothing is in memory, and an ended context.
-	if cache, err = wazero.NewCompilationCacheWithDir(o.Work); err != nil {
+	if cache, err = o.workCache(); err != nil {
 		return cacheFault(err)
 	}
 	defer cache.Close(ctx)
@@ -94,6 +97,18 @@ func (o *order) carryOut(ctx context.Context, module []byte) error {
 		return cacheFault(err)
 	}
 	return o.enter(e)
+}
+
+func (o *order) workCache() (wazero.CompilationCache, error) {
+	o.making.Lock()
+	defer o.making.Unlock()
+	return wazero.NewCompilationCacheWithDir(o.Work)
+}
+
+// abandon removes what was begun. carryOut, if it runs, never gets on: the process is to be ended.
+func (o *order) abandon() {
+	o.making.Lock()
+	os.RemoveAll(o.Work)
 }
 
 // enter writes the entry of the order's module.
@@ -145,7 +160,7 @@ func onlyFile(dir string) (file string, err error) {
 // cacheFault tells of a file that failed as the operator's matter.
 func cacheFault(err error) error {
 	if err != nil && isCacheError(err) {
-		return fmt.Errorf("the compile cache cannot be written: %w", err)
+		return fmt.Errorf("the compile cache cannot be written: %v", err)
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func compileLimits() limits {
 }
 
 // compileInChild has a process carry out an order, and tells in words why it could not. Nothing of it is left behind.
-func compileInChild(ctx context.Context, command []string, o order, module []byte) error {
+func compileInChild(ctx context.Context, command []string, o *order, module []byte) error {
 	o.Limits = compileLimits()
 	line, err := json.Marshal(o)
 	if err != nil {
@@ -44,13 +44,13 @@ func compileInChild(ctx context.Context, command []string, o order, module []byt
 	separate(cmd)
 	in, err := cmd.StdinPipe() // open as long as we live
 	if err != nil {
-		return fmt.Errorf("start the compiler: %w", err)
+		return fmt.Errorf("start the compiler: %v", err) // %v: it is no missing module
 	}
 	var out, words head
 	cmd.Stdout, cmd.Stderr = &out, &words
 	if err := cmd.Start(); err != nil {
 		in.Close()
-		return fmt.Errorf("start the compiler: %w", err)
+		return fmt.Errorf("start the compiler: %v", err) // %v: it is no missing module
 	}
 	written := make(chan struct{})
 	go func() { // it ends when the child does

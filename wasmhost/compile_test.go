@@ -187,7 +187,7 @@ func TestCompilerEndsWithItsHost(t *testing.T) {
 	}
 	module := manyBranches(2000, 2000) // far longer to compile than to see the end of a pipe
 	o := order{Root: root, Work: work, Key: cacheKey(module), Size: len(module), Limits: compileLimits()}
-	line, _ := json.Marshal(o)
+	line, _ := json.Marshal(&o)
 	in.Write(append(line, '\n'))
 	in.Write(module)
 	in.Close() // as a host that is killed

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,21 +70,32 @@ func check(c *cobra.Command, connect bool) error {
 	return nil
 }
 
-// loadGuests loads every filter. What is wrong with one is a mistake at its
+// loadGuests loads every filter, as many at once as there are cores. What is wrong with one is a mistake at its
 // module; the error is about the host alone.
 func loadGuests(ctx context.Context, s *settings, doc *config.Document, cache string, log *slog.Logger) (*wasmhost.Host, []*wasmhost.Guest, error) {
 	longest := 0
 	for _, e := range s.Sources {
 		longest = max(longest, int(e.Value.MaxMessage))
 	}
-	host, err := wasmhost.Open(ctx, wasmhost.Options{CacheDir: cache, Log: log, MaxMessage: longest})
+	host, err := wasmhost.Open(ctx, wasmhost.Options{CacheDir: cache, Compiler: compiler(), Log: log, MaxMessage: longest})
 	if err != nil {
 		return nil, nil, err
 	}
+	loaded := make([]*wasmhost.Guest, len(s.Filters))
+	errs := make([]error, len(s.Filters))
+	var loading sync.WaitGroup
+	atOnce := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, e := range s.Filters {
+		atOnce <- struct{}{}
+		loading.Go(func() {
+			loaded[i], errs[i] = host.Load(ctx, e.Name, e.Value)
+			<-atOnce
+		})
+	}
+	loading.Wait()
 	var guests []*wasmhost.Guest
-	for _, e := range s.Filters {
-		g, err := host.Load(ctx, e.Name, e.Value)
-		if err != nil {
+	for i, e := range s.Filters {
+		if err := errs[i]; err != nil {
 			at := doc.At("filters", e.Name, "module")
 			if errors.Is(err, fs.ErrNotExist) {
 				doc.Errorf(at, "a path relative to "+e.Place.File()+", or stock:NAME", "module: no file %s", e.Value.Module)
@@ -91,7 +104,7 @@ func loadGuests(ctx context.Context, s *settings, doc *config.Document, cache st
 			doc.Errorf(at, "", "%v", err)
 			continue
 		}
-		guests = append(guests, g)
+		guests = append(guests, loaded[i])
 	}
 	return host, guests, nil
 }

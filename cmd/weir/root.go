@@ -30,6 +30,7 @@ func newRootCommand() *cobra.Command {
 	root.PersistentFlags().String("log-level", "info", "least level that is logged: debug, info, warn, error")
 	root.AddCommand(
 		newCheckCommand(),
+		newCompileCommand(),
 		newConfigCommand(),
 		newDLQCommand(),
 		newFilterCommand(),

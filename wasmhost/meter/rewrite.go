@@ -246,7 +246,9 @@ func (rw *rewriter) emit(id byte, fill func(w []byte) []byte) {
 	if rw.r.err != nil {
 		return
 	}
-	content := fill(nil)
+	before := rw.section[id]
+	size := before.end - before.start
+	content := fill(make([]byte, 0, size+size/4+64)) // a section grows by a tenth; growing by doubling would take thrice the time
 	rw.w = appendBytes(append(rw.w, id), content)
 }
 

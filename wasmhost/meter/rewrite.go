@@ -248,7 +248,7 @@ func (rw *rewriter) emit(id byte, fill func(w []byte) []byte) {
 	}
 	before := rw.section[id]
 	size := before.end - before.start
-	content := fill(make([]byte, 0, size+size/4+64)) // a section grows by a tenth; growing by doubling would take thrice the time
+	content := fill(make([]byte, 0, size+size/4+64)) // sections grow by a tenth or so
 	rw.w = appendBytes(append(rw.w, id), content)
 }
 

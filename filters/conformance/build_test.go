@@ -12,7 +12,7 @@ import (
 const root = "../.."
 
 // cFlags are what docs/filters/c.md tells authors to use, and warnings as errors.
-var cFlags = []string{"--target=wasm32-wasi", "-mexec-model=reactor", "-O2", "-s", "-Wl,-z,stack-size=65536,--stack-first",
+var cFlags = []string{"--target=wasm32-wasi", "-mexec-model=reactor", "-O2", "-Wl,-z,stack-size=65536,--stack-first",
 	"-Wall", "-Wextra", "-Werror", "-I", "filters/sdk/c"}
 
 // tool runs a compiler from the top of the repository. A compiler that is not installed skips the test: make test
@@ -43,6 +43,38 @@ func buildGo(t *testing.T, pkg string) (module string) {
 	t.Helper()
 	module = filepath.Join(t.TempDir(), "guest.wasm")
 	tool(t, []string{"GOOS=wasip1", "GOARCH=wasm"}, "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", module, "./"+pkg)
+	return module
+}
+
+// rustFlags are what docs/filters/rust.md tells authors to use, and warnings as errors. Debian's compiler is named by its
+// place: one of rustup's, with targets of its own, may come first.
+const rustc = "/usr/bin/rustc"
+
+var rustFlags = []string{"--edition=2021", "--target=wasm32-unknown-unknown", "-Copt-level=2", "-Cpanic=abort", "-Dwarnings"}
+
+// buildRust compiles a Rust source, given from the top of the repository, and the SDK with it.
+func buildRust(t *testing.T, source string) (module string) {
+	t.Helper()
+	dir := t.TempDir()
+	sdk := filepath.Join(dir, "libweir.rlib")
+	tool(t, nil, rustc, append(rustFlags, "--crate-type=rlib", "--crate-name=weir", "-o", sdk, "filters/sdk/rust/src/lib.rs")...)
+	module = filepath.Join(dir, "guest.wasm")
+	tool(t, nil, rustc, append(rustFlags, "--crate-type=cdylib", "-Cstrip=debuginfo", "-Clinker=wasm-ld-14", "-Clink-arg=-zstack-size=65536",
+		"--extern=weir="+sdk, "-o", module, source)...)
+	return module
+}
+
+// asc is where `make deps` puts AssemblyScript's compiler, from the top of the repository.
+const asc = "filters/sdk/assemblyscript/node_modules/.bin/asc"
+
+// buildAS compiles an AssemblyScript source, given from the top of the repository.
+func buildAS(t *testing.T, source string) (module string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(root, asc)); err != nil {
+		t.Skip("AssemblyScript is not installed: npm ci --prefix filters/sdk/assemblyscript")
+	}
+	module = filepath.Join(t.TempDir(), "guest.wasm")
+	tool(t, nil, "node", asc, source, "-O3", "--debug", "--runtime", "incremental", "-o", module)
 	return module
 }
 

@@ -9,8 +9,12 @@ import (
 
 // sdks build the script guest of each SDK.
 var sdks = map[string]func(t *testing.T) (module string){
-	"c":              func(t *testing.T) string { return buildC(t, "filters/conformance/script_c/script.c", "-std=c99", "-Wpedantic") },
-	"c++":            func(t *testing.T) string { return buildC(t, "filters/conformance/script_c/script.c", "-x", "c++", "-std=c++17", "-Wpedantic") },
+	"c": func(t *testing.T) string {
+		return buildC(t, "filters/conformance/script_c/script.c", "-std=c99", "-Wpedantic")
+	},
+	"c++": func(t *testing.T) string {
+		return buildC(t, "filters/conformance/script_c/script.c", "-x", "c++", "-std=c++17", "-Wpedantic")
+	},
 	"go":             func(t *testing.T) string { return buildGo(t, "filters/conformance/script_go") },
 	"rust":           func(t *testing.T) string { return buildRust(t, "filters/conformance/script_rust/script.rs") },
 	"assemblyscript": func(t *testing.T) string { return buildAS(t, "filters/conformance/script_as/script.ts") },
@@ -56,16 +60,18 @@ func TestGoGetsAllocateOnlyTheString(t *testing.T) {
 }
 
 func TestSDKsRunOnWithinTheirMemory(t *testing.T) {
-	r := newRunner(t)
 	text := strings.Repeat("x", 8<<10)
 	in := []byte(`{"message":"` + text + `","do":[["get","message"],["set","a","` + text + `"],["names"]]}`)
-	for name, build := range sdks {
-		g := r.load(t, build(t), nil) // with 16 MiB, a third of what goes through
-		for i := range 1000 {
-			if o, err := g.Try(t.Context(), in); err != nil || o.Verdict != Keep {
-				t.Fatalf("%s: message %d: %+v %v\n%s", name, i, o, err, r.said())
+	for name := range sdks {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t)
+			g := r.load(t, script(t, name), nil) // with 16 MiB, a third of what goes through
+			for i := range 1000 {
+				if o, err := g.Try(t.Context(), in); err != nil || o.Verdict != Keep {
+					t.Fatalf("message %d: %+v %v\n%s", i, o, err, r.said())
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -78,6 +78,17 @@ static void wild(void) {
     else if (is("record_get")) weir_record_get(p, n);
     else if (is("record_set")) weir_record_set(p, n);
     else if (is("config_get")) weir_config_get(p, n);
+    else if (is("emit")) weir_emit_n(p, n);
+    else if (is("route")) weir_route_n(p, n);
+    else if (is("metric_add")) weir_metric_add_n(p, n, 1);
+    else if (is("metric_set")) weir_metric_set_n(p, n, 1);
+    else if (is("kv_get key")) weir_kv_get_n(p, n, buf, 8);
+    else if (is("kv_get buf")) weir_kv_get_n("absent", 6, p, n);
+    else if (is("kv_set key")) weir_kv_set_n(p, n, "v", 1, 0);
+    else if (is("kv_set val")) weir_kv_set_n("a", 1, p, n, 0);
+    else if (is("kv_del")) weir_kv_del_n(p, n);
+    else if (is("kv_add key")) weir_kv_add_n(p, n, 1, (int64_t *)buf);
+    else if (is("kv_add out")) weir_kv_add_n("a", 1, 1, (int64_t *)PAST);
     else if (is("log")) weir_log_n(WEIR_INFO, p, n);
     else if (is("fail")) weir_fail_n(p, n);
     else put("no such function");
@@ -103,6 +114,14 @@ static void step(void) {
     else if (is("sd_set")) put_int(weir_sd_set(arg[1], arg_len[1], arg[2], arg_len[2], arg[3], arg_len[3]));
     else if (is("sd_unset")) put_int(weir_sd_unset(arg[1], arg_len[1], arg[2], arg_len[2]));
     else if (is("record_set")) put_int(weir_record_set(arg[1], arg_len[1]));
+    else if (is("emit")) put_int(weir_emit_n(arg[1], arg_len[1]));
+    else if (is("route")) put_int(weir_route_n(arg[1], arg_len[1]));
+    else if (is("kv_get")) cap = (size_t)number(2), show(weir_kv_get_n(arg[1], arg_len[1], buf, cap), cap);
+    else if (is("kv_set")) put_int(weir_kv_set_n(arg[1], arg_len[1], arg[2], arg_len[2], number(3)));
+    else if (is("kv_del")) put_int(weir_kv_del_n(arg[1], arg_len[1]));
+    else if (is("kv_add")) put_int(weir_kv_add_n(arg[1], arg_len[1], number(2), (int64_t *)(buf + 1)));
+    else if (is("metric_add")) weir_metric_add_n(arg[1], arg_len[1], (double)number(2));
+    else if (is("metric_set")) weir_metric_set_n(arg[1], arg_len[1], (double)number(2));
     else if (is("log_enabled")) put_int(weir_log_enabled((int32_t)number(1)));
     else if (is("time_now")) put_int(weir_time_now() > 0);
     else if (is("random")) put_int(weir_random() != weir_random());
@@ -136,4 +155,5 @@ static int32_t run(const char *list) {
 __attribute__((constructor)) static void started(void) { run("start"); }
 WEIR_INIT(void) { return run("init"); }
 WEIR_PROCESS(void) { return run("do"); }
+WEIR_TICK(void) { run("tick"); }
 WEIR_CLOSE(void) { run("close"); }

@@ -2,7 +2,7 @@
 // into the field did.
 // ../README.md has the steps; ../script_c does the same on the C SDK.
 import {
-  Code, Json, Message, Record, Verdict, codeText, configText, emit, fail, handle, kv, last, log, logEnabled, metric, now,
+  Code, Json, Level, Message, Record, Verdict, codeText, configText, emit, fail, handle, kv, last, log, logEnabled, metric, now,
   onClose, onStart, onTick, quote, random,
 } from "../../sdk/assemblyscript";
 export * from "../../sdk/assemblyscript/exports";
@@ -31,6 +31,8 @@ function run(m: Message, steps: Json): i32 {
       fail(reason);
     } else if (a[0] == "log") {
       log(<i32>number(a[1]), a[2]);
+    } else if (a[0] == "tell") {
+      log(Level.Info, did[did.length - 1]);
     } else {
       did.push(head + " = " + result(m, a));
     }

@@ -152,11 +152,11 @@ static bool result(void) {
         if (n < 0) put_error(n, "");
         else put_n(weir_buf, (size_t)n);
     } else if (is("kv_set")) {
-        put_error(weir_kv_set(key, arg[2], number(3)), "ok");
+        put_error(weir_kv_set_n(key, arg_len[1], arg[2], arg_len[2], arg_len[3] ? number(3) : 0), "ok");
     } else if (is("kv_del")) {
-        put_error(weir_kv_del(key), "ok");
+        put_error(weir_kv_del_n(key, arg_len[1]), "ok");
     } else if (is("kv_add")) {
-        n = weir_kv_add(key, number(2), &i64);
+        n = weir_kv_add_n(key, arg_len[1], number(2), &i64);
         if (n < 0) put_error(n, "");
         else put_int(i64);
     } else if (is("metric_add")) {
@@ -234,6 +234,7 @@ static int32_t step(weir_json list) {
     if (is("trap")) __builtin_trap();
     if (is("fail")) return weir_fail_n(arg[1], arg_len[1]), NO_VERDICT;
     if (is("log")) return weir_log_n((int32_t)number(1), arg[2], arg_len[2]), NO_VERDICT;
+    if (is("tell")) return weir_log_n(WEIR_INFO, line, used), NO_VERDICT;
     used = 0;
     for (int32_t i = 0; i < args && i < 3; i++) {
         put_n(arg[i], arg_len[i]);

@@ -78,6 +78,8 @@ func run(m weir.Message, steps [][]string) weir.Verdict {
 			weir.Fail(a[1])
 		case "log":
 			weir.Log(weir.Level(number(a[1])), a[2])
+		case "tell":
+			weir.Log(weir.LevelInfo, did[len(did)-1])
 		default:
 			head := strings.Join(step[:min(3, len(step))], " ")
 			did = append(did, head+" = "+result(m, a))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir::{kv, metric, Failure, Filter, Json, Level, Message, Record, Type, Verdict};
 
 struct Script {
-    did: Vec<Vec<u8>>, // what came of the steps, as JSON
+    did: Vec<String>, // what came of the steps
 }
 
 weir::filter!(type Script);
@@ -37,9 +37,8 @@ impl Filter for Script {
             verdict = self.run(m, Json::new(&steps), &mut String::new());
         }
         if !self.did.is_empty() {
-            let did = [&b"["[..], &self.did.join(&b','), b"]"].concat();
-            self.did.clear();
-            m.set_json("did", did).unwrap();
+            let did: Vec<Vec<u8>> = self.did.drain(..).map(weir::quote).collect();
+            m.set_json("did", [&b"["[..], &did.join(&b','), b"]"].concat()).unwrap();
         }
         Ok(verdict)
     }
@@ -87,10 +86,11 @@ impl Script {
                     weir::fail(a[1])
                 }
                 "log" => weir::write_log(level(a[1]), a[2]),
+                "tell" => weir::write_log(Level::Info, self.did.last().unwrap()),
                 _ => {
                     let head = words[..words.len().min(3)].join(" ");
                     let result = result(m, &a).unwrap_or_else(|e| e.kind().to_string());
-                    self.did.push(weir::quote(format!("{} = {}", head, result)));
+                    self.did.push(format!("{} = {}", head, result));
                 }
             }
         }

@@ -24,7 +24,19 @@ func emit(ctx context.Context, mod api.Module, stack []uint64) {
 
 // emit creates a message from record JSON behind the one in hand and those emitted before. What the record leaves out is
 // inherited from the message in hand as it is now, and between messages is what weir knows of itself.
-func (in *instance) emit(record []byte) int32 {
+func (in *instance) emit(record []byte) int32 { return in.emitOn(in.draft(), record) }
+
+// create creates a message that a guest of another system's ABI gave back beside the first: like become it is all in the
+// record, but for what only weir sets.
+func (in *instance) create(record []byte) int32 {
+	if in.edited {
+		return in.emitOn(bare(in.saved), record)
+	}
+	return in.emitOn(bare(*in.m), record)
+}
+
+// emitOn emits what a record makes of draft.
+func (in *instance) emitOn(draft router.Message, record []byte) int32 {
 	switch {
 	case len(record) > in.guest.host.mostValue:
 		return errTooLong
@@ -36,7 +48,6 @@ func (in *instance) emit(record []byte) int32 {
 	if kept == nil {
 		return errTooMany
 	}
-	draft := in.draft()
 	in.parser.MaxValue, in.parser.Strict, in.parser.Ours = in.guest.host.mostValue, false, true
 	err := in.parser.Parse(&draft, kept, in.batch)
 	in.parser.Ours = false

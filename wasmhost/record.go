@@ -110,9 +110,7 @@ func (in *instance) become(record []byte) int32 {
 		return errTooMany
 	}
 	m := in.edit()
-	w := *m
-	w.Message, w.Fields = router.Message{}.Message, nil
-	w.Timestamp, w.Facility, w.Severity, w.Text = router.NoTime, ownFacility, ownSeverity, []byte{}
+	w := bare(*m)
 	in.parser.MaxValue, in.parser.Strict, in.parser.Ours = in.guest.host.mostValue, false, true
 	err := in.parser.Parse(&w, kept, in.batch)
 	in.parser.Ours = false
@@ -121,4 +119,11 @@ func (in *instance) become(record []byte) int32 {
 	}
 	*m, in.own = w, ownership{}
 	return 0
+}
+
+// bare is m without all that a record can say.
+func bare(m router.Message) router.Message {
+	m.Message, m.Fields = router.Message{}.Message, nil
+	m.Timestamp, m.Facility, m.Severity, m.Text = router.NoTime, ownFacility, ownSeverity, []byte{}
+	return m
 }

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weirlog/weir/filters/toolchain"
 )
 
 // folders returns the folders below dir, given from the top of the repository, and their READMEs.
@@ -64,11 +68,44 @@ func TestExampleReadmesHaveOneShape(t *testing.T) {
 func TestExamplesBuiltByTheirReadmesPassTheirCases(t *testing.T) {
 	for dir, readme := range folders(t, "examples/filters") {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			module := buildByReadme(t, readme)
+			module := buildExample(t, dir, readme)
 			runCases(t, module, filepath.Join(dir, "cases.jsonl"))
 			tryByReadme(t, readme, filepath.Dir(module))
 		})
 	}
+}
+
+// buildExample builds an example as its README says: with a compiler, or with `weir filter build`.
+func buildExample(t *testing.T, dir, readme string) (module string) {
+	t.Helper()
+	if !strings.Contains(readme, "\nweir filter build examples/filters/"+filepath.Base(dir)+"\n") {
+		return buildByReadme(t, readme)
+	}
+	// In a copy of the folder, beside the SDKs as in the repository: a build writes into its folder.
+	top := t.TempDir()
+	copied := filepath.Join(top, "examples/filters", filepath.Base(dir))
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{"filters": "filters", filepath.Dir(filepath.Dir(asc)): "node_modules"} {
+		target, err := filepath.Abs(filepath.Join(root, from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, filepath.Join(top, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("CARGO_TARGET_DIR", filepath.Join(filepath.Dir(compiled), "cargo")) // the SDK is compiled once
+	var told bytes.Buffer
+	module, err := toolchain.Build(t.Context(), copied, &told)
+	if missing := (*toolchain.Missing)(nil); errors.As(err, &missing) {
+		t.Skip(missing.What)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, told.String())
+	}
+	return module
 }
 
 // tryByReadme runs the command of a README's Try section in the folder where the module lies.

@@ -190,3 +190,12 @@ func messageSizeFlag(value string) (config.Size, error) {
 	}
 	return config.Size(n), nil
 }
+
+// sizeFlag reads a size as the configuration writes it.
+func sizeFlag(name, value string) (config.Size, error) {
+	n, err := config.ParseSize(value)
+	if err != nil {
+		return 0, usagef("--%s %s: %v", name, value, err)
+	}
+	return n, nil
+}

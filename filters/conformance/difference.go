@@ -27,17 +27,9 @@ func differ(path string, want, got json.RawMessage, add func(Difference)) {
 		add(different(path, string(want), string(got)))
 		return
 	}
-	find := func(all []member, object json.RawMessage, name string) json.RawMessage {
-		for _, m := range all {
-			if m.name == name {
-				return object[m.value:m.end]
-			}
-		}
-		return nil
-	}
 	same := true
 	for _, m := range wants {
-		value, in := want[m.value:m.end], find(gots, got, m.name)
+		value, in := want[m.value:m.end], valueOf(got, m.name)
 		if in == nil {
 			add(different(path+"."+m.name, string(value), absent))
 		} else {
@@ -46,7 +38,7 @@ func differ(path string, want, got json.RawMessage, add func(Difference)) {
 		same = same && bytes.Equal(value, in)
 	}
 	for _, m := range gots {
-		if find(wants, want, m.name) == nil {
+		if !has(want, m.name) {
 			add(different(path+"."+m.name, absent, string(got[m.value:m.end])))
 			same = false
 		}

@@ -37,6 +37,19 @@ func members(object []byte) ([]member, error) {
 	return all, nil
 }
 
+// valueOf returns the value of the member with this name; nil: there is none.
+func valueOf(object json.RawMessage, name string) json.RawMessage {
+	all, _ := members(object) // what is none has none
+	for _, m := range all {
+		if m.name == name {
+			return object[m.value:m.end]
+		}
+	}
+	return nil
+}
+
+func has(object json.RawMessage, name string) bool { return valueOf(object, name) != nil }
+
 // splice puts value in place of the member with this name, or behind the last member, in the manner of the others.
 func splice(object []byte, name string, value []byte) ([]byte, error) {
 	all, err := members(object)

@@ -52,7 +52,7 @@ func rewrite(line []byte, r *Result) ([]byte, error) {
 	}
 	var emit []json.RawMessage
 	for _, e := range got.Emit {
-		emit = append(emit, asWritten(e, want.In))
+		emit = append(emit, asEmitted(e, want))
 	}
 	if emit == nil {
 		emit = []json.RawMessage{}
@@ -86,17 +86,23 @@ func rewrite(line []byte, r *Result) ([]byte, error) {
 // lines is a list that is [] rather than null.
 func lines(list []string) []string { return append([]string{}, list...) }
 
-// asWritten leaves out of a record what people leave out: facility and severity where nothing says anything about them.
+// asWritten leaves out of a record what people leave out: what weir fills in where the message that came in, nil in a
+// tick, says nothing about it.
 func asWritten(record, in json.RawMessage) json.RawMessage {
-	var said map[string]json.RawMessage
-	json.Unmarshal(in, &said) // absent in a tick
-	var has map[string]json.RawMessage
-	json.Unmarshal(record, &has) // written by the router
-	if said["facility"] == nil && string(has["facility"]) == "1" {
-		record = cut(record, "facility")
-	}
-	if said["severity"] == nil && string(has["severity"]) == "5" {
-		record = cut(record, "severity")
+	for name, filled := range map[string]string{"received_at": `"1970-01-01T00:00:00Z"`, "facility": "1", "severity": "5"} {
+		if !has(in, name) && string(valueOf(record, name)) == filled {
+			record = cut(record, name)
+		}
 	}
 	return record
+}
+
+// asEmitted is asWritten for a message that the filter created.
+func asEmitted(record json.RawMessage, c *Case) json.RawMessage {
+	for _, name := range filledIn {
+		if c.Tick {
+			record = cut(record, name)
+		}
+	}
+	return asWritten(record, c.In)
 }

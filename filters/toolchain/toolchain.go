@@ -180,3 +180,31 @@ type Missing struct {
 }
 
 func (m *Missing) Error() string { return m.What + "\n" + strings.TrimRight(m.Install, "\n") }
+
+// NewerSource returns a source file of the folder, below it, that was changed after the module was built; "": none.
+func NewerSource(dir, module string) string {
+	built, err := os.Stat(module)
+	if err != nil {
+		return ""
+	}
+	newer := ""
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fs.SkipDir
+		case d.IsDir():
+			if path != dir && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "target") {
+				return fs.SkipDir
+			}
+		case slices.Contains(sourceExtensions, filepath.Ext(path)):
+			if info, err := d.Info(); err == nil && info.ModTime().After(built.ModTime()) {
+				newer, _ = filepath.Rel(dir, path)
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	return newer
+}
+
+var sourceExtensions = append([]string{".go", ".h", ".rs", ".ts", ".wat"}, cExtensions...)

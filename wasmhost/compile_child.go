@@ -81,5 +81,5 @@ func isOutOfMemory(err error) bool { return errors.Is(err, syscall.ENOMEM) }
 // saysNoMemory tells whether the last words of a Go process are that it got no memory.
 func saysNoMemory(stderr string) bool {
 	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory") ||
-		strings.Contains(stderr, "failed to create new OS thread") || strings.Contains(stderr, "runtime: mmap")
+		strings.Contains(stderr, "failed to create new OS thread") || strings.Contains(stderr, "errno: 12") || strings.Contains(stderr, "errno=12")
 }

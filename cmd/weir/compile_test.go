@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Modules are strangers': no command compiles one in its own process.
+func TestEveryHostHasACompiler(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(src), "\n") {
+			if !strings.Contains(line, "wasmhost.Options{") && !strings.Contains(line, "conformance.Options{") {
+				continue
+			}
+			if found++; !strings.Contains(line, "Compiler: compiler()") {
+				t.Errorf("%s:%d opens a host without `Compiler: compiler()`", path, i+1)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no command opens a host: this test looks for the wrong text")
+	}
+}

@@ -72,6 +72,9 @@ const mostList = 64 << 10
 
 func (c *wasiCharge) Before(ctx context.Context, _ api.Module, f api.FunctionDefinition, params []uint64, _ experimental.StackIterator) {
 	in := ctx.(*instance)
+	if in.program.memory == 0 {
+		panic(&guestFault{f.Name() + " was called by a guest without memory"})
+	}
 	n := uint64(0)
 	for _, l := range c.lists {
 		n += uint64(uint32(params[l.at])) * uint64(l.size)

@@ -217,7 +217,7 @@ func (c *compileCache) make(ctx context.Context, key string, module []byte) erro
 		return cacheFault(err)
 	}
 	defer os.RemoveAll(work)
-	o := &order{Root: c.root, Work: work, Key: key, Interpret: c.try, Size: len(module)}
+	o := &compileOrder{Root: c.root, Work: work, Key: key, Interpret: c.try, Size: len(module)}
 	if c.command == nil {
 		err = o.carryOut(ctx, module)
 	} else {

@@ -41,7 +41,7 @@ func Compile(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read an order: %w (this command is for weir's own use)", err)
 	}
-	var o order
+	var o compileOrder
 	if err := json.Unmarshal(line, &o); err != nil {
 		return fmt.Errorf("read an order: %w (this command is for weir's own use)", err)
 	}

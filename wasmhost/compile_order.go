@@ -14,9 +14,9 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// An order asks for one module to be compiled into a cache. It goes to the child as one line of JSON, followed by the
+// A compileOrder asks for one module to be compiled into a cache. It goes to the child as one line of JSON, followed by the
 // module.
-type order struct {
+type compileOrder struct {
 	Root      string // of the cache
 	Work      string // a folder in it that is the order's own; who gave the order removes it
 	Key       string // of the module
@@ -44,7 +44,7 @@ const (
 
 // carryOut compiles the module in this process, without any limit of its own but what reading it back may take. The
 // cache has it on return, whole, or not at all.
-func (o *order) carryOut(ctx context.Context, module []byte) error {
+func (o *compileOrder) carryOut(ctx context.Context, module []byte) error {
 	if o.Interpret {
 		took, err := measureLoad(ctx, runtimeConfig(true), module)
 		if err == nil {
@@ -99,20 +99,20 @@ func (o *order) carryOut(ctx context.Context, module []byte) error {
 	return o.enter(e)
 }
 
-func (o *order) workCache() (wazero.CompilationCache, error) {
+func (o *compileOrder) workCache() (wazero.CompilationCache, error) {
 	o.making.Lock()
 	defer o.making.Unlock()
 	return wazero.NewCompilationCacheWithDir(o.Work)
 }
 
 // abandon removes what was begun. carryOut, if it runs, never gets on: the process is to be ended.
-func (o *order) abandon() {
+func (o *compileOrder) abandon() {
 	o.making.Lock()
 	os.RemoveAll(o.Work)
 }
 
 // enter writes the entry of the order's module.
-func (o *order) enter(e entry) error {
+func (o *compileOrder) enter(e entry) error {
 	made := filepath.Join(o.Work, "entry")
 	err := os.WriteFile(made, []byte(e.String()), 0o600)
 	if err == nil {
@@ -121,7 +121,7 @@ func (o *order) enter(e entry) error {
 	return cacheFault(err)
 }
 
-func (o *order) bound(took int64, growth int64) error {
+func (o *compileOrder) bound(took int64, growth int64) error {
 	if most := loadBase + growth*int64(o.Size); took > most {
 		return fmt.Errorf("reading the compiled module takes %d MiB of memory, and one of %d bytes may take %d MiB", took>>20, o.Size, most>>20)
 	}

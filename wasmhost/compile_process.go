@@ -30,7 +30,7 @@ func compileLimits() limits {
 }
 
 // compileInChild has a process carry out an order, and tells in words why it could not. Nothing of it is left behind.
-func compileInChild(ctx context.Context, command []string, o *order, module []byte) error {
+func compileInChild(ctx context.Context, command []string, o *compileOrder, module []byte) error {
 	o.Limits = compileLimits()
 	line, err := json.Marshal(o)
 	if err != nil {

@@ -186,7 +186,7 @@ func TestCompilerEndsWithItsHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	module := manyBranches(2000, 2000) // far longer to compile than to see the end of a pipe
-	o := order{Root: root, Work: work, Key: cacheKey(module), Size: len(module), Limits: compileLimits()}
+	o := compileOrder{Root: root, Work: work, Key: cacheKey(module), Size: len(module), Limits: compileLimits()}
 	line, _ := json.Marshal(&o)
 	in.Write(append(line, '\n'))
 	in.Write(module)

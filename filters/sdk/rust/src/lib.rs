@@ -9,7 +9,7 @@
 //!     if m.is("app_name", "healthd") {
 //!         return Ok(Verdict::Drop);
 //!     }
-//!     if let Some(text) = m.get("message")? {
+//!     if let Some(text) = m.get_lossy("message")? {
 //!         if text.starts_with("audit:") {
 //!             m.set("kind", "audit")?;
 //!         }

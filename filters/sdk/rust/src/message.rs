@@ -74,7 +74,8 @@ impl Message {
     }
 
     /// The value of `key` as text: numbers in decimal (times in ns since 1970), `true` or `false`, arrays and objects as
-    /// compact JSON, `null`. A text that is not UTF-8 is [`WrongType`](crate::ErrorKind::WrongType): see [`Message::bytes`].
+    /// compact JSON, `null`. A text that is not UTF-8, as senders do not always care, is
+    /// [`WrongType`](crate::ErrorKind::WrongType): [`Message::bytes`] gives it as it is, [`Message::get_lossy`] to look at.
     pub fn get(&self, key: &str) -> Result<Option<String>> {
         match self.bytes(key)? {
             Some(b) => text(key, b).map(Some),
@@ -82,7 +83,15 @@ impl Message {
         }
     }
 
-    /// As [`Message::get`], for texts that need not be UTF-8, as senders do not always care.
+    /// As [`Message::get`], with U+FFFD for what is not UTF-8: for a filter that looks at a text and does not set it again.
+    pub fn get_lossy(&self, key: &str) -> Result<Option<String>> {
+        Ok(self.bytes(key)?.map(|b| match String::from_utf8(b) {
+            Ok(text) => text,
+            Err(e) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
+        }))
+    }
+
+    /// As [`Message::get`], for texts that need not be UTF-8.
     pub fn bytes(&self, key: &str) -> Result<Option<Vec<u8>>> {
         optional(whole(key, |buf, cap| unsafe { abi::field_get(key.as_ptr(), key.len(), buf, cap) }))
     }

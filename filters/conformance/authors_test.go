@@ -1,0 +1,93 @@
+package conformance
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/weirlog/weir/filters/toolchain"
+)
+
+// authors are the SDKs with a page of their own, whose first filter is the same one in each: it masks long numbers.
+var authors = []struct{ language, fence, source, compiler string }{
+	{"c", "c", "digits.c", "clang-14"},
+	{"go", "go", "main.go", "go"},
+	{"rust", "rust", "src/lib.rs", rustc},
+	{"assemblyscript", "ts", "digits.ts", "npx"},
+}
+
+const digitsCases = `
+{"name":"long numbers are masked","in":{"message":"order 4711 of 12, 123456"},"out":{"message":"order #### of 12, ######"},"verdict":"keep","metrics":{"masked":10}}
+{"name":"others are not","in":{"message":"order 471"},"out":{"message":"order 471"},"verdict":"keep"}
+{"name":"bytes that are not UTF-8 stay","in":{"message":"a�1234","message_b64":"Yf8xMjM0"},"out":{"message":"a�####","message_b64":"Yf8jIyMj"},"verdict":"keep"}
+{"name":"a long text","in":{"message":"` + "1234 é 🙂 " + `"},"out":{"message":"#### é 🙂 "},"verdict":"keep"}
+{"name":"as configured","config":{"least":2,"with":"x","drop":"healthd"},"in":{"app_name":"shop","message":"order 4711 of 12"},"out":{"app_name":"shop","message":"order xxxx of xx"},"verdict":"keep"}
+{"name":"what is to be dropped is","config":{"least":2,"with":"x","drop":"healthd"},"in":{"app_name":"healthd","message":"ok"},"out":null,"verdict":"drop"}
+{"name":"the filter refuses what it cannot do","config":{"with":""},"verdict":"refused","fail":"config: with must be one letter"}
+`
+
+func TestFirstFiltersDoWhatTheirPagesSay(t *testing.T) {
+	for _, a := range authors {
+		t.Run(a.language, func(t *testing.T) {
+			module := buildByPage(t, a.language, a.fence, a.source, a.compiler)
+			runCases(t, module, write(t, "digits.jsonl", digitsCases))
+			r := newRunner(t)
+			for config, why := range map[string]string{`{"least":"2"}`: "least", `{"leest":2}`: "leest", `{"with":7}`: "with"} {
+				if g, err := r.open(t.Context(), module, json.RawMessage(config)); err == nil {
+					g.Close(t.Context())
+					t.Errorf("config %s is taken", config)
+				} else if !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "unreachable") {
+					t.Errorf("config %s: %v", config, err)
+				}
+			}
+		})
+	}
+}
+
+// buildByPage makes the first filter of an SDK's page by the commands below "By hand", in a folder of weir filter new.
+func buildByPage(t *testing.T, language, fence, source, compiler string) (module string) {
+	t.Helper()
+	if _, err := exec.LookPath(compiler); err != nil {
+		t.Skipf("%s is not installed", compiler)
+	}
+	text := page(t, "filters/"+language+".md")
+	top := t.TempDir()
+	folder, err := toolchain.New(top, "digits", language)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(top, folder.Name)
+	if folder.Source != source {
+		t.Fatalf("the page edits %s, weir filter new makes %s", source, folder.Source)
+	}
+	filter := part(t, text, "(?s)## The first one.*?```"+fence+"\n(.*?)```")
+	if err := os.WriteFile(filepath.Join(dir, source), []byte(filter), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if language == "assemblyscript" {
+		installed, err := filepath.Abs(filepath.Join(root, filepath.Dir(filepath.Dir(asc))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(installed); err != nil {
+			t.Skip("AssemblyScript is not installed: npm ci --prefix filters/sdk/assemblyscript")
+		}
+		if err := os.Symlink(installed, filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commands := part(t, text, "(?s)## By hand\n.*?```sh\n(.*?)```")
+	if regexp.MustCompile(`(?m)^npm |^apt `).MatchString(commands) {
+		t.Fatalf("the commands install something: %s", commands)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(rustc)+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s%v\n%s", commands, err, out)
+	}
+	return filepath.Join(dir, "digits.wasm")
+}

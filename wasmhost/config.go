@@ -13,7 +13,8 @@ import (
 
 // Config is what the configuration says about one filter.
 type Config struct {
-	// Module is the path of a .wasm file, or stock:NAME for a filter that ships inside weir.
+	// Module is the path of a .wasm file, or of a directory with a weir.manifest.yaml, or stock:NAME for a filter that
+	// ships inside weir.
 	Module string `yaml:"module,required"`
 	// SHA256 is the file's hash in hexadecimal; another file is refused. Optional.
 	SHA256 string `yaml:"sha256"`
@@ -33,6 +34,10 @@ type Config struct {
 	OnError string `yaml:"on_error"`
 	// Instances is per-core, or one for filters that keep state.
 	Instances string `yaml:"instances"`
+	// FS are the directories and files that the guest may use; none by default.
+	FS []Grant `yaml:"fs"`
+	// Env are the environment variables that the guest sees; none by default.
+	Env config.Map[config.Secret] `yaml:"env"`
 	// Recycle says when an instance has served long enough; zero: never.
 	Recycle Recycle `yaml:"recycle"`
 }
@@ -105,6 +110,7 @@ func (c *Config) Check() []config.Problem {
 	if c.Recycle.Memory > c.Memory {
 		p = append(p, config.Problem{Path: "recycle.memory", What: fmt.Sprintf("%v, but the filter's memory is %v", c.Recycle.Memory, c.Memory), Hint: "less than memory"})
 	}
+	p = append(p, c.checkGrants()...)
 	if c.ABI != "" {
 		p = append(p, config.OneOf("abi", c.ABI, abiNames()...)...)
 	}

@@ -15,6 +15,7 @@ import (
 type Guest struct {
 	host     *Host
 	name     string
+	settings Config // as the configuration has them
 	onError  string
 	time     time.Duration // with the host's patience
 	initTime time.Duration

@@ -32,6 +32,7 @@ type instance struct {
 	parser         router.RecordParser
 	stdout, stderr lineLog
 	served         uint64 // messages
+	opened         int    // files
 	units          uint64 // of clock, as far as they are in the guest's counts
 	memory         int64  // bytes of linear memory, as far as they are in the guest's counts
 }
@@ -99,7 +100,7 @@ func (g *Guest) newInstance(ctx context.Context, p *program) (*instance, error) 
 
 func (in *instance) start() error {
 	p := in.program
-	config := in.system()
+	config := in.mounts(in.system())
 	if p.abi.system != nil {
 		config = p.abi.system(in, config)
 	}

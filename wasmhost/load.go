@@ -34,7 +34,7 @@ func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error
 		return nil, err
 	}
 	g := &Guest{
-		host: h, name: name, onError: cfg.OnError, one: cfg.Instances == One,
+		host: h, name: name, settings: cfg, onError: cfg.OnError, one: cfg.Instances == One,
 		time: cfg.Time * time.Duration(h.patience), initTime: cfg.InitTime * time.Duration(h.patience),
 		shelf: h.shelfOf(name), appName: []byte(name), log: h.log.With("filter", name),
 	}
@@ -54,6 +54,10 @@ func (h *Host) load(ctx context.Context, name string, cfg Config) (*Guest, error
 
 // build reads a module, judges it, puts it on the leash and compiles it.
 func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, error) {
+	cfg, err := src.manifest.under(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
+	}
 	file, about := src.module, src.about()
 	if cfg.SHA256 != "" && !strings.EqualFold(cfg.SHA256, about.SHA256) {
 		return nil, fmt.Errorf("%s is not the file that sha256 asks for: it has %s", cfg.Module, about.SHA256)
@@ -63,15 +67,25 @@ func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, err
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
 	a := h.inspect(module, &cfg, &about)
+	about.Refused = append(about.Refused, src.manifest.refuse(&cfg)...)
 	if len(about.Refused) > 0 {
 		return nil, fmt.Errorf("%s: %s", cfg.Module, about.why())
 	}
+	env, err := cfg.reveal()
+	if err != nil {
+		return nil, err
+	}
+	grants, err := openGrants(cfg.FS)
+	if err != nil {
+		return nil, err
+	}
 	compiled, err := h.compile(ctx, module.Bytes)
 	if err != nil {
+		grants.close()
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
 	p := h.program(a, cfg, module, compiled, about)
-	p.sum = src.sum()
+	p.sum, p.granted, p.env = src.sum(), grants, env
 	return p, nil
 }
 

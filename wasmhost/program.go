@@ -22,6 +22,8 @@ type program struct {
 	atLimit  bool                  // that is the limit of the configuration, not one of the module itself
 	pages    uint32                // of 64 KiB, to begin with
 	compiled wazero.CompiledModule
+	granted  granted
+	env      []variable
 	about    Report
 	sum      string       // of the files that it was made of
 	refs     atomic.Int64 // of the guest that has it at work, and of each instance
@@ -70,5 +72,6 @@ func (p *program) release() error {
 	if p.refs.Add(-1) > 0 {
 		return nil
 	}
+	p.granted.close()
 	return p.compiled.Close(context.Background())
 }

@@ -13,6 +13,9 @@ import (
 
 // A Report tells what a module is, and why it would be refused.
 type Report struct {
+	Name    string // of the manifest, as are Version and Wants
+	Version string
+	Wants   []string
 	ABI     string // as `abi:` in the configuration has it, or that of another system by its name; "": none that is known
 	Size    int    // bytes of the file
 	SHA256  string // of the file, in hexadecimal

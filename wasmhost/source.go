@@ -1,6 +1,7 @@
 package wasmhost
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,7 +15,10 @@ import (
 
 // A source is what a filter's `module:` leads to.
 type source struct {
-	module []byte // at most one byte more than a module may have
+	module   []byte   // at most one byte more than a module may have
+	path     string   // of the module; "": stock
+	manifest Manifest // zero when there is none
+	text     []byte   // of the manifest
 }
 
 // open reads what a filter is made of.
@@ -26,8 +30,15 @@ func (c *Config) open() (source, error) {
 		}
 		return source{module: b}, nil
 	}
-	b, err := readMost(c.Module, meter.MaxModuleBytes+1)
-	return source{module: b}, err
+	s := source{path: c.Module}
+	info, err := os.Stat(c.Module)
+	if err == nil && info.IsDir() {
+		s.manifest, s.text, s.path, err = readManifest(c.Module)
+	}
+	if err == nil {
+		s.module, err = readMost(s.path, meter.MaxModuleBytes+1)
+	}
+	return s, err
 }
 
 func readMost(path string, most int64) ([]byte, error) {
@@ -36,17 +47,30 @@ func readMost(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	var b bytes.Buffer
+	b.Grow(int(min(info.Size(), most)) + bytes.MinRead) // at once: io.ReadAll makes a large file five times
+	_, err = b.ReadFrom(io.LimitReader(f, most))
+	return b.Bytes(), err
 }
 
 // sum tells whether two sources are the same.
 func (s source) sum() string {
-	sum := sha256.Sum256(s.module)
-	return hex.EncodeToString(sum[:])
+	h := sha256.New()
+	h.Write(s.module)
+	h.Write(s.text)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // about begins the report on the module.
 func (s source) about() Report {
 	sum := sha256.Sum256(s.module)
-	return Report{Size: len(s.module), SHA256: hex.EncodeToString(sum[:])}
+	m := &s.manifest
+	return Report{Name: m.Name, Version: m.Version, Wants: m.Wants.describe(), Size: len(s.module), SHA256: hex.EncodeToString(sum[:])}
 }

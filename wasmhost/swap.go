@@ -58,21 +58,21 @@ func (g *Guest) Reload(ctx context.Context) (changed bool, err error) {
 
 func (g *Guest) reload(ctx context.Context) (changed bool, err error) {
 	old := g.program.Load()
-	src, err := old.settings.open()
+	src, err := g.settings.open()
 	if err != nil {
 		return false, err
 	}
 	if src.sum() == old.sum {
 		return false, nil
 	}
-	p, err := g.host.build(ctx, old.settings, src)
+	p, err := g.host.build(ctx, g.settings, src)
 	if err != nil {
 		return false, err
 	}
 	ready, err := g.prepare(ctx, p)
 	if err != nil {
 		p.release()
-		return false, fmt.Errorf("%s: %w", old.settings.Module, err)
+		return false, fmt.Errorf("%s: %w", g.settings.Module, err)
 	}
 	g.program.Store(p)
 	rest := g.nursery.replace(ready)

@@ -16,6 +16,8 @@ type Options struct {
 	NotYet []string
 	// Env looks up a variable; nil: os.LookupEnv.
 	Env func(name string) (string, bool)
+	// Verbatim leaves ${…} as text: for files of strangers, who shall see neither the environment nor other files.
+	Verbatim bool
 }
 
 // A Document is what was read from all files, with the mistakes found so far.

@@ -18,6 +18,9 @@ import (
 // references stay and the dollars of what is put in are doubled; elsewhere $$
 // is a dollar and other references are a mistake.
 func (d *decoder) expand(f *file, n *yaml.Node, template bool) (string, bool) {
+	if d.doc.opts.Verbatim {
+		return n.Value, true
+	}
 	ok := true
 	lookup := func(ref string) (string, error) {
 		value, err := d.doc.lookup(f, ref)

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package wasmhost
+
+const noWaiting = 0

@@ -64,11 +64,15 @@ func (g *Guest) Try(ctx context.Context, record []byte, destinations ...string) 
 
 // TryTick ticks a filter as a router would about once a second: Emitted, Failed and Units are set.
 func (g *Guest) TryTick(ctx context.Context) (Trial, error) {
+	return g.tryBetween(ctx, router.Ticker.Tick)
+}
+
+func (g *Guest) tryBetween(ctx context.Context, call func(router.Ticker, context.Context, *router.Batch)) (Trial, error) {
 	b := router.NewBatch(g.host.mostValue*4+1<<20, mostEmits)
 	defer b.Discard()
 	faults, units := g.faulty(), g.counts.units.Load()
 	if f, ok := g.Filter(0).(router.Ticker); ok {
-		f.Tick(ctx, b)
+		call(f, ctx, b)
 	}
 	t := Trial{Failed: g.faulty() > faults, Units: int64(g.counts.units.Load() - units)}
 	for _, m := range b.Messages() {
@@ -90,4 +94,29 @@ func (g *Guest) Measured() map[string]float64 {
 	g.shelf.mu.Lock()
 	defer g.shelf.mu.Unlock()
 	return maps.Clone(g.shelf.metrics)
+}
+
+// TryFinish ends a filter as a router would, with weir_tick and weir_close: Emitted, Failed and Units are set. It is
+// begun anew by the next record.
+func (g *Guest) TryFinish(ctx context.Context) (Trial, error) {
+	return g.tryBetween(ctx, router.Ticker.Finish)
+}
+
+// Usage is what a filter has used since it was loaded.
+type Usage struct {
+	Calls, Faults uint64
+	Units         uint64 // of work (filters/ABI.md, Limits)
+	Memory        int64  // bytes of linear memory of all instances, now
+}
+
+// Usage tells what the filter has used, up to its last batch.
+func (g *Guest) Usage() Usage {
+	return Usage{Calls: g.counts.calls.Load(), Faults: g.faulty(), Units: g.counts.units.Load(), Memory: g.counts.memory.Load()}
+}
+
+// CountExactly makes the units that the first lane's instance uses from now on exact, rather than a multiple of what is
+// granted at once, and tens of times slower. It reports whether they are already: that takes the work of a first grant.
+func (g *Guest) CountExactly() (already bool) {
+	l := g.lanes[0]
+	return l.in != nil && l.in.clock.Exact()
 }

@@ -12,7 +12,7 @@ func newFilterCommand() *cobra.Command {
 		Short: "Begin, build, test and measure filters, and look at their modules",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newFilterBuildCommand(), newFilterInspectCommand(), newFilterNewCommand(), newFilterRunCommand(), newFilterTestCommand())
+	cmd.AddCommand(newFilterBenchCommand(), newFilterBuildCommand(), newFilterInspectCommand(), newFilterNewCommand(), newFilterRunCommand(), newFilterTestCommand())
 	return cmd
 }
 

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,8 @@ func newFilterRunCommand() *cobra.Command {
 		Use:   "run MODULE",
 		Short: "Run record JSON lines from standard input through a filter",
 		Long: `Run reads record JSON, one object a line, gives each to the filter as the router would, and prints what
-becomes of it: a record a line. What the filter drops or rejects is told on standard error.
+becomes of it: a record a line, and behind it the messages that the filter created. What the filter drops or rejects, and
+the destinations that it chooses, are told on standard error. At the end it is ticked once and closed, as in weir.
 
 MODULE is a .wasm file, stock:NAME, or the folder of a filter.`,
 		Example: `  echo '{"severity":7,"message":"tick"}' | weir filter run stock:severity
@@ -57,10 +60,10 @@ MODULE is a .wasm file, stock:NAME, or the folder of a filter.`,
 
 // filterRecords gives each line of standard input to the guest.
 func filterRecords(c *cobra.Command, guest *wasmhost.Guest) error {
-	in := bufio.NewScanner(c.InOrStdin())
-	in.Buffer(make([]byte, 64<<10), mostRecord)
 	out := bufio.NewWriter(c.OutOrStdout())
 	defer out.Flush()
+	in := bufio.NewScanner(flushing{c.InOrStdin(), out})
+	in.Buffer(make([]byte, 64<<10), mostRecord)
 	failed := false
 	for n := 1; in.Scan(); n++ {
 		line := bytes.TrimSpace(in.Bytes())
@@ -76,18 +79,34 @@ func filterRecords(c *cobra.Command, guest *wasmhost.Guest) error {
 			failed = true
 			continue
 		}
+		tell := func(what string, args ...any) {
+			fmt.Fprintf(c.ErrOrStderr(), "line %d: "+what+"\n", append([]any{n}, args...)...)
+		}
 		switch outcome.Verdict {
 		case "drop":
-			fmt.Fprintf(c.ErrOrStderr(), "line %d: dropped\n", n)
-			continue
+			tell("dropped")
 		case "reject":
-			fmt.Fprintf(c.ErrOrStderr(), "line %d: rejected (%s): %s\n", n, outcome.Code, outcome.Reason)
+			tell("rejected (%s): %s", outcome.Code, outcome.Reason)
 			continue
 		case "skip":
-			fmt.Fprintf(c.ErrOrStderr(), "line %d: kept, skips the rest of its chain\n", n)
+			tell("kept, skips the rest of its chain")
 		}
-		out.Write(outcome.Record)
-		out.WriteByte('\n')
+		if len(outcome.To) > 0 {
+			tell("goes to %s only", strings.Join(outcome.To, ", "))
+		}
+		if outcome.Verdict != "drop" {
+			out.Write(append(outcome.Record, '\n'))
+		}
+		for _, record := range outcome.Emitted {
+			out.Write(append(record, '\n'))
+		}
+	}
+	last, err := guest.TryFinish(c.Context())
+	if err != nil {
+		return err
+	}
+	for _, record := range last.Emitted {
+		out.Write(append(record, '\n'))
 	}
 	if err := in.Err(); err != nil {
 		return fmt.Errorf("read standard input: %w", err)
@@ -99,4 +118,17 @@ func filterRecords(c *cobra.Command, guest *wasmhost.Guest) error {
 		return errSaid
 	}
 	return nil
+}
+
+// flushing is an input before which the output is flushed: who feeds a filter slowly sees each answer at once.
+type flushing struct {
+	io.Reader
+	out *bufio.Writer
+}
+
+func (f flushing) Read(p []byte) (int, error) {
+	if err := f.out.Flush(); err != nil {
+		return 0, err
+	}
+	return f.Reader.Read(p)
 }

@@ -36,6 +36,7 @@ type Clock struct {
 	debt    int32 // units of host work since the last look
 	chunk   int32 // what the next tick grants; 0: FirstChunk
 	running bool  // began and last are set
+	exact   bool  // see Exact
 
 	units   uint64 // spent, chunks in progress excluded
 	looked  uint64 // units at the last look
@@ -80,7 +81,7 @@ func (c *Clock) Tick(left int32) int32 {
 // Charge counts one host call that did n bytes of work, or one piece of at most 64 KiB of a longer one.
 func (c *Clock) Charge(n int) {
 	c.debt += hostCallUnits + int32(min(n>>hostBytesShift, maxChunk))
-	if c.debt >= hostPart {
+	if c.debt >= hostPart || c.exact {
 		c.settle()
 	}
 }
@@ -118,6 +119,13 @@ func (c *Clock) Cancel() { c.stopped.Store(true) }
 // Units is what the guest and its host calls have spent in all calls. It advances by whole chunks.
 func (c *Clock) Units() uint64 { return c.units }
 
+// Exact makes Units exact from the next tick on, and reports whether it is already: the guest then ticks at every block,
+// which makes it tens of times slower. It is for tools that tell what a call costs.
+func (c *Clock) Exact() (already bool) {
+	c.exact = true
+	return c.granted == 1
+}
+
 // Spent is how much of the budget this call has used, as far as ticks have told.
 func (c *Clock) Spent() time.Duration { return c.spent }
 
@@ -130,6 +138,9 @@ func (c *Clock) look() {
 	if c.chunk == 0 {
 		c.chunk = FirstChunk
 	}
+	if c.exact {
+		c.chunk = 1
+	}
 	if !c.running {
 		c.running = true
 		c.began, c.last, c.looked = now, now, c.units
@@ -138,7 +149,9 @@ func (c *Clock) look() {
 	passed := now - c.last
 	c.last = now
 	c.spent += min(passed, mostPerLook)
-	c.adapt(passed)
+	if !c.exact {
+		c.adapt(passed)
+	}
 	c.looked = c.units
 	if c.spent > c.budget {
 		panic(c.exceeded(Time))

@@ -203,3 +203,20 @@ func TestTickAndChargeDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestExactUnitsAreTheWorkOfEachCall(t *testing.T) {
+	var c Clock
+	c.Begin(time.Minute)
+	if c.Exact() {
+		t.Error("exact before the first grant is used up")
+	}
+	if next := c.Tick(-3); next != 1 || c.Units() != FirstChunk+3 || !c.Exact() {
+		t.Errorf("granted %d, %d units", next, c.Units())
+	}
+	if next := c.Tick(-9); next != 1 || c.Units() != FirstChunk+13 {
+		t.Errorf("granted %d, %d units", next, c.Units())
+	}
+	if c.Charge(32); c.Units() != FirstChunk+13+hostCallUnits+2 {
+		t.Errorf("%d units", c.Units())
+	}
+}

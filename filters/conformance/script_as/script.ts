@@ -83,6 +83,10 @@ function result(m: Message, a: string[]): string {
     m.setBytes(key, b);
     return m.get(key) == text ? codeText(code) : "not what was set as bytes";
   }
+  if (op == "copy") {
+    const text = m.get(key);
+    return text === null ? codeText(last()) : codeText(m.set(a[2], text));
+  }
   if (op == "set_json") return codeText(m.setJSON(key, a[2]));
   if (op == "set_i64") return codeText(m.setInt(key, number(a[2])));
   if (op == "set_f64") return codeText(m.setFloat(key, thousandths(a[2])));

@@ -110,6 +110,9 @@ static bool result(void) {
     } else if (is("set_bytes")) { // ~ is a byte that is not UTF-8
         for (n = 0; arg[2][n]; n++) weir_buf[n] = arg[2][n] == '~' ? (char)0xff : arg[2][n];
         put_error(weir_set_n(key, weir_buf, (size_t)n), "ok");
+    } else if (is("copy")) {
+        n = weir_get(key);
+        put_error(n < 0 ? n : weir_set_n(arg[2], weir_buf, (size_t)n), "ok");
     } else if (is("set_json")) {
         put_error(weir_set_json(key, arg[2]), "ok");
     } else if (is("set_i64")) {

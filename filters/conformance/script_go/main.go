@@ -137,6 +137,12 @@ func result(m weir.Message, a [4]string) string {
 		return okOr(m.Set(key, a[2]))
 	case "set_bytes": // ~ is a byte that is not UTF-8
 		return okOr(m.SetBytes(key, []byte(strings.ReplaceAll(a[2], "~", "\xff"))))
+	case "copy":
+		s, ok := m.Get(key)
+		if !ok {
+			return weir.ErrAbsent.Error()
+		}
+		return okOr(m.Set(a[2], s))
 	case "set_json":
 		return okOr(m.SetJSON(key, []byte(a[2])))
 	case "set_i64":

@@ -155,6 +155,10 @@ fn result(m: &mut Message, a: &[&str; 4]) -> weir::Result<String> {
             let bytes: Vec<u8> = a[2].bytes().map(|c| if c == b'~' { 0xff } else { c }).collect();
             ok(m.set(key, bytes)?)
         }
+        "copy" => match m.bytes(key)? {
+            Some(b) => ok(m.set(a[2], b)?),
+            None => or_absent::<String>(None),
+        },
         "set_json" => ok(m.set_json(key, a[2])?),
         "set_i64" => ok(m.set(key, number(a[2]))?),
         "set_f64" => ok(m.set(key, thousandths(a[2]))?),

@@ -23,6 +23,7 @@ type instance struct {
 	talk    talker
 	clock   meter.Clock
 	result  [1]uint64
+	halt    func() // ends a guest that stands still; nil: there is none
 	phase   phase
 	values  context.Context // nil once it is made
 
@@ -86,9 +87,7 @@ func (g *Guest) newInstance(ctx context.Context, p *program) (*instance, error) 
 	}
 	in.flushOutput()
 	if err != nil {
-		if in.mod != nil {
-			in.mod.Close(in)
-		}
+		in.release()
 		return nil, err
 	}
 	p.refs.Add(1)
@@ -110,7 +109,7 @@ func (in *instance) start() error {
 	if err != nil {
 		return startError("start", err)
 	}
-	in.mod, in.mem = mod, mod.Memory()
+	in.mod, in.mem = mod, in.memoryOf(mod)
 	in.talk, err = p.abi.start(in)
 	return err
 }
@@ -151,7 +150,7 @@ func (in *instance) begin(b *router.Batch, m *router.Message) {
 func (in *instance) process(b *router.Batch, m *router.Message) (verdict int32, err error) {
 	in.served++
 	in.begin(b, m)
-	verdict, err = in.talk.process(in)
+	verdict, err = in.given()
 	if in.stdout.used > 0 || in.stderr.used > 0 {
 		in.flushOutput()
 	}
@@ -214,10 +213,20 @@ func (in *instance) count() {
 	in.units, in.memory = units, memory
 }
 
+// release frees what the guest has.
+func (in *instance) release() {
+	if in.halt != nil {
+		in.halt()
+	}
+	if in.mod != nil {
+		in.mod.Close(in)
+	}
+}
+
 // discard releases an instance that failed.
 func (in *instance) discard() {
 	in.rest()
-	in.mod.Close(in)
+	in.release()
 	in.guest.counts.instances.Add(-1)
 	in.guest.counts.memory.Add(-in.memory)
 	in.program.release()

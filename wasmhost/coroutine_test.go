@@ -1,0 +1,69 @@
+package wasmhost
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+// programOf builds a guest of testdata as a program, whose _start is run: .c, or a folder with a Go program.
+func programOf(t testing.TB, name string) string {
+	t.Helper()
+	built.mu.Lock()
+	defer built.mu.Unlock()
+	source := filepath.Join("testdata", name)
+	if path, ok := built.path["program "+source]; ok {
+		return path
+	}
+	out := filepath.Join(built.dir, strconv.Itoa(len(built.path))+".wasm")
+	cmd := exec.Command("clang-14", "--target=wasm32-wasi", "-O2", "-s", "-Wall", "-Werror", "-Wl,-z,stack-size=65536,--stack-first", "-o", out, source)
+	if filepath.Ext(source) != ".c" {
+		cmd = exec.Command("go", "build", "-o", out, "./"+filepath.ToSlash(source))
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	}
+	if _, err := exec.LookPath(cmd.Args[0]); err != nil {
+		t.Skipf("%s is not installed", cmd.Args[0])
+	}
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", source, err, msg)
+	}
+	built.path["program "+source] = out
+	return out
+}
+
+// loadProgram builds and loads a program of testdata on a host of its own.
+func loadProgram(t testing.TB, name string, edit ...func(*Config)) (*Guest, *logText) {
+	t.Helper()
+	h, log := open(t)
+	return load(t, h, settings(programOf(t, name), edit...)), log
+}
+
+func TestGuestsThatStandStillAreReleased(t *testing.T) {
+	path := programOf(t, "redpanda.c")
+	h, _ := open(t)
+	once := func() {
+		g, err := h.Load(t.Context(), "f", settings(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(t, g.Filter(0), "a")
+		apply(t, g.Filter(1), "trap", "b")
+		in, err := g.newInstance(t.Context(), g.program.Load())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.discard() // without a last word
+		g.Close(t.Context())
+	}
+	once()
+	before := runtime.NumGoroutine()
+	for range 20 {
+		once()
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines, and %d before", after, before)
+	}
+}

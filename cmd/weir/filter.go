@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,11 @@ func newFilterCommand() *cobra.Command {
 	return cmd
 }
 
-// filterName is what a filter that no configuration names is called in the log.
+// filterName is what a filter that no configuration names is called: its file or folder.
 func filterName(module string) string {
-	name := strings.TrimPrefix(module, "stock:")
-	return strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], ".wasm")
+	name, stock := strings.CutPrefix(module, "stock:")
+	if abs, err := filepath.Abs(name); err == nil && !stock {
+		name = filepath.Base(abs)
+	}
+	return strings.TrimSuffix(name, ".wasm")
 }

@@ -49,11 +49,11 @@ Times are of this machine and of this moment; units are the same everywhere, but
 		if err != nil {
 			return err
 		}
-		module, _, err := moduleAt(args[0])
+		m, err := moduleAt(args[0])
 		if err != nil {
 			return err
 		}
-		cfg, err := settings.filter(module)
+		cfg, err := settings.filter(m)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ Times are of this machine and of this moment; units are the same everywhere, but
 			return err
 		}
 		defer host.Close(c.Context())
-		own, err := newBenched(c.Context(), host, filterName(module), cfg)
+		own, err := newBenched(c.Context(), host, filterName(m.name), cfg)
 		if err != nil {
 			return usageError{err}
 		}

@@ -47,24 +47,23 @@ Exit code 1: something differs. 2: the cases or the module cannot be used.`,
 		if len(args) > 0 {
 			arg = args[0]
 		}
-		module, folder, err := moduleAt(arg)
+		m, err := moduleAt(arg)
 		if err != nil {
 			return err
 		}
-		if t.module = module; folder != "" {
-			if source := toolchain.NewerSource(folder, module); source != "" {
-				fmt.Fprintf(c.ErrOrStderr(), "%s is newer than %s: weir filter build %s\n", filepath.Join(folder, source), module, folder)
-			}
+		t.module = m
+		if source := toolchain.NewerSource(m.folder, m.file); source != "" {
+			fmt.Fprintf(c.ErrOrStderr(), "%s is newer than %s: weir filter build %s\n", filepath.Join(m.folder, source), m.file, m.folder)
 		}
 		if kit {
 			t.name, t.content = "conformance", conformance.SDK
 			return t.run(c)
 		}
 		if t.name = casesFile; t.name == "" {
-			if folder == "" {
-				return usagef("%s has no folder with cases.jsonl: --cases FILE", module)
+			if m.folder == "" {
+				return usagef("%s has no folder with cases.jsonl: --cases FILE", m.name)
 			}
-			t.name = filepath.Join(folder, "cases.jsonl")
+			t.name = filepath.Join(m.folder, "cases.jsonl")
 		}
 		if t.content, err = os.ReadFile(t.name); errors.Is(err, os.ErrNotExist) {
 			return usagef("no file %s: one line of JSON a case, docs/filters/testing.md has the format, or --cases FILE", t.name)
@@ -82,7 +81,7 @@ Exit code 1: something differs. 2: the cases or the module cannot be used.`,
 // A filterTest is one run of weir filter test.
 type filterTest struct {
 	settings filterSettings
-	module   string
+	module   guestModule
 	name     string // of the file with the cases
 	content  []byte
 	verbose  bool
@@ -108,7 +107,7 @@ func (t *filterTest) run(c *cobra.Command) error {
 		return err
 	}
 	filter.InitTime = max(filter.InitTime, filter.Time)
-	runner, err := conformance.NewRunner(c.Context(), conformance.Options{Name: filterName(t.module), Filter: filter, CacheDir: userCache(), Compiler: compiler()})
+	runner, err := conformance.NewRunner(c.Context(), conformance.Options{Name: filterName(t.module.name), Filter: filter, CacheDir: userCache(), Compiler: compiler()})
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,11 @@ func newFilterInspectCommand() *cobra.Command {
 	}
 	settings.flags(cmd)
 	cmd.RunE = func(c *cobra.Command, args []string) error {
-		module, _, err := moduleAt(args[0])
+		m, err := moduleAt(args[0])
 		if err != nil {
 			return err
 		}
-		cfg, err := settings.filter(module)
+		cfg, err := settings.filter(m)
 		if err != nil {
 			return err
 		}
@@ -51,10 +51,12 @@ func printReport(w io.Writer, r wasmhost.Report) {
 			fmt.Fprintf(w, "%-9s%s\n", name, value)
 		}
 	}
+	line("name", strings.TrimSpace(r.Name+" "+r.Version))
 	line("abi", r.ABI)
 	line("size", fmt.Sprintf("%d bytes", r.Size))
 	line("sha256", r.SHA256)
 	line("memory", r.Memory)
+	line("wants", strings.Join(r.Wants, "\n         "))
 	line("imports", strings.Join(r.Imports, "\n         "))
 	line("exports", strings.Join(r.Exports, "\n         "))
 	if len(r.Refused) == 0 {

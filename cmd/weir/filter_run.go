@@ -35,11 +35,11 @@ MODULE is a .wasm file, stock:NAME, or the folder of a filter.`,
 		if err != nil {
 			return err
 		}
-		module, _, err := moduleAt(args[0])
+		m, err := moduleAt(args[0])
 		if err != nil {
 			return err
 		}
-		cfg, err := settings.filter(module)
+		cfg, err := settings.filter(m)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ MODULE is a .wasm file, stock:NAME, or the folder of a filter.`,
 			return err
 		}
 		defer host.Close(c.Context())
-		guest, err := host.Load(c.Context(), filterName(cfg.Module), cfg)
+		guest, err := host.Load(c.Context(), filterName(m.name), cfg)
 		if err != nil {
 			return usageError{err}
 		}

@@ -45,7 +45,7 @@ func (s *filterSettings) word(cmd *cobra.Command, flag, usage string) {
 }
 
 // filter returns the filter's configuration. module is what the user named.
-func (s *filterSettings) filter(module string) (wasmhost.Config, error) {
+func (s *filterSettings) filter(m guestModule) (wasmhost.Config, error) {
 	values := map[string]any{}
 	text := strings.TrimSpace(s.settings)
 	if text != "" && !strings.HasPrefix(text, "{") && !strings.Contains(text, "\n") {
@@ -71,7 +71,7 @@ func (s *filterSettings) filter(module string) (wasmhost.Config, error) {
 		return wasmhost.Config{}, usageError{err}
 	}
 	cfg := all.Filter
-	cfg.Module = module
+	cfg.Module = m.name
 	if s.config != "" {
 		if cfg.Config = json.RawMessage(s.config); !json.Valid(cfg.Config) {
 			return cfg, usagef("--config: not JSON")
@@ -86,34 +86,42 @@ func (s *filterSettings) filter(module string) (wasmhost.Config, error) {
 	return cfg, nil
 }
 
-// moduleAt finds the module that an argument means: a file, stock:NAME, or a folder. folder is where it lies; "" for
-// one of stock.
-func moduleAt(arg string) (module, folder string, err error) {
+// A guestModule is what an argument of a filter command leads to.
+type guestModule struct {
+	name   string // as `module:` takes it
+	file   string // the .wasm file, as far as that is clear; else ""
+	folder string // where it lies; "" for one of stock
+}
+
+// moduleAt finds the module that an argument means: a file, stock:NAME, or a folder with one module, or with a manifest.
+func moduleAt(arg string) (guestModule, error) {
 	if strings.HasPrefix(arg, "stock:") {
-		return arg, "", nil
+		return guestModule{name: arg}, nil
 	}
 	info, err := os.Stat(arg)
 	if err != nil {
-		return "", "", usagef("no file or folder %s", arg)
+		return guestModule{}, usagef("no file or folder %s", arg)
 	}
 	if !info.IsDir() {
-		return arg, filepath.Dir(arg), nil
+		return guestModule{arg, arg, filepath.Dir(arg)}, nil
 	}
+	m := guestModule{folder: arg}
 	found, _ := filepath.Glob(filepath.Join(arg, "*.wasm"))
-	abs, err := filepath.Abs(arg)
-	if err != nil {
-		return "", "", err
-	}
-	own := filepath.Join(arg, filepath.Base(abs)+".wasm")
-	for _, name := range found {
-		if name == own || len(found) == 1 {
-			return name, arg, nil
+	for _, file := range found {
+		if len(found) == 1 || filterName(file) == filterName(arg) {
+			m.name, m.file = file, file
 		}
 	}
-	if len(found) > 0 {
-		return "", "", usagef("%s has %d modules: which one? (%s)", arg, len(found), strings.Join(found, ", "))
+	_, err = os.Stat(filepath.Join(arg, wasmhost.ManifestName))
+	switch {
+	case len(found) == 0:
+		return guestModule{}, usagef("no module in %s: weir filter build %s makes it", arg, arg)
+	case err == nil:
+		m.name = arg
+	case m.name == "":
+		return guestModule{}, usagef("%s has %d modules: which one? (%s)", arg, len(found), strings.Join(found, ", "))
 	}
-	return "", "", usagef("no module in %s: weir filter build %s makes it", arg, arg)
+	return m, nil
 }
 
 // openHost makes the runtime for one filter at a terminal. Compiled modules are kept for the next time where that is

@@ -181,7 +181,8 @@ type Missing struct {
 
 func (m *Missing) Error() string { return m.What + "\n" + strings.TrimRight(m.Install, "\n") }
 
-// NewerSource returns a source file of the folder, below it, that was changed after the module was built; "": none.
+// NewerSource returns a source file of the folder, below it, that was changed after the module was built; "": none, or
+// there is no such module.
 func NewerSource(dir, module string) string {
 	built, err := os.Stat(module)
 	if err != nil {

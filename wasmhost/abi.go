@@ -32,7 +32,7 @@ type abi struct {
 }
 
 // abis are all that this version runs, in the order in which they are recognised.
-var abis = []*abi{&weirV1}
+var abis = []*abi{&weirV1, &extism, &redpanda, &benthos}
 
 func abiNames() (names []string) {
 	for _, a := range abis {
@@ -131,7 +131,7 @@ func (hm *hostModule) lacks(im meter.Import) string {
 // a bug in the guest and not a condition.
 func (in *instance) bytes(mod api.Module, ptr, n uint64) []byte {
 	if in.mem == nil {
-		if in.mem = mod.Memory(); in.mem == nil {
+		if in.mem = in.memoryOf(mod); in.mem == nil {
 			panic(outside(uint32(ptr), uint32(n), 0))
 		}
 	}

@@ -19,9 +19,11 @@ const rebuild = "write it against weir_v1 (filters/ABI.md, filters/sdk)"
 
 // foreignABIs are looked at in order: the first that fits is it.
 var foreignABIs = []foreign{
-	{"Extism", from("extism:host/env"), "an Extism plug-in; this version of weir runs weir_v1 filters only: " + rebuild},
-	{"Redpanda data transform", from("redpanda_transform"), "a Redpanda data transform; this version of weir runs weir_v1 filters only: " + rebuild},
-	{"Redpanda Connect (Benthos)", from("benthos_wasm"), "a module for Redpanda Connect; this version of weir runs weir_v1 filters only: " + rebuild},
+	{"Extism before 1.0", func(m *meter.Module) bool {
+		return importsFrom(m, "extism:env") || slices.ContainsFunc(m.Imports, func(i meter.Import) bool {
+			return i.Module == "env" && strings.HasPrefix(i.Name, "extism_")
+		})
+	}, "an Extism plug-in for a version before 1.0: build it with a current plug-in development kit, which imports from extism:host/env"},
 	{"proxy-wasm", func(m *meter.Module) bool {
 		return slices.ContainsFunc(m.Exports, func(e meter.Export) bool { return strings.HasPrefix(e.Name, "proxy_abi_version_") })
 	}, "a proxy-wasm filter, which looks at HTTP streams and not at log messages: " + rebuild},
@@ -43,11 +45,6 @@ var foreignABIs = []foreign{
 	{"Javy (dynamic)", func(m *meter.Module) bool {
 		return slices.ContainsFunc(m.Imports, func(i meter.Import) bool { return strings.HasPrefix(i.Module, "javy") })
 	}, "a dynamically linked Javy module, which needs a second module beside it: " + rebuild},
-	{"Fluent Bit", func(m *meter.Module) bool {
-		return slices.ContainsFunc(m.Exports, func(e meter.Export) bool {
-			return e.Kind == meter.Func && signature(e.Type) == "(i32, i32, i32, i32, i32, i32) -> i32"
-		})
-	}, "a Fluent Bit filter; this version of weir runs weir_v1 filters only: " + rebuild},
 	{"WASI program", func(m *meter.Module) bool {
 		return hasExport(m, "_start") && !slices.ContainsFunc(m.Imports, func(i meter.Import) bool { return i.Module != "wasi_snapshot_preview1" })
 	}, "a WASI program that reads standard input; this version of weir runs weir_v1 filters only: " + rebuild},

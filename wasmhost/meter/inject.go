@@ -16,8 +16,7 @@ func (w *walker) settle() {
 }
 
 // appendCode writes the code section's content: all bodies with their points.
-func (w *walker) appendCode(_ []byte) []byte {
-	out := make([]byte, 0, len(w.buf)+28*len(w.points)+8*len(w.bodies)+8)
+func (w *walker) appendCode(out []byte) []byte {
 	out = appendU32(out, uint32(len(w.bodies)))
 	var body []byte
 	for i := range w.bodies {

@@ -246,10 +246,15 @@ func (rw *rewriter) emit(id byte, fill func(w []byte) []byte) {
 	if rw.r.err != nil {
 		return
 	}
-	before := rw.section[id]
-	size := before.end - before.start
-	content := fill(make([]byte, 0, size+size/4+64)) // sections grow by a tenth or so
-	rw.w = appendBytes(append(rw.w, id), content)
+	// In its place, and its size, which stands before it, when that is known: a section of megabytes is not copied.
+	var size [binary.MaxVarintLen32]byte
+	at := len(rw.w) + 1
+	w := fill(append(append(rw.w, id), size[:]...))
+	if rw.r.err != nil {
+		return
+	}
+	n := copy(w[at:], appendU32(size[:0], uint32(len(w)-at-len(size))))
+	rw.w = append(w[:at+n], w[at+len(size):]...)
 }
 
 // count reads how many entries a later section has, which earlier ones refer to.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -30,6 +32,13 @@ func FuzzRewrite(f *testing.F) {
 	f.Add(sectionsOf(secCustom, "\x04name\x01\x04\x01\x00\x01a", secMemory, "\x01\x01\x01\x02", secData, "\x01\x00\x41\x00\x0b\x01x"))
 	f.Add(sectionsOf(secTable, "\x02\x70\x00\x01\x6f\x01\x02\x03", secElement, "\x03\x00\x41\x00\x0b\x00\x05\x70\x01\xd0\x70\x0b\x03\x00\x00"))
 	f.Add(sectionsOf(secImport, "\x03\x01a\x01b\x03\x7f\x01\x01a\x01c\x02\x00\x01\x01a\x01d\x01\x70\x00\x01", secGlobal, "\x01\x7f\x00\x23\x00\x0b"))
+	for _, code := range waysOut {
+		f.Add(assemble(f, fmt.Sprintf(waysOutText, code, 3)))
+	}
+	for _, text := range assembled {
+		f.Add(assemble(f, text))
+	}
+	f.Add(assemble(f, typedHead+"func 0 _ ; \n func 1 _ ; i32.const 1 \n func 1 f ; i32.const 2 ref.func 1 ref.null 1 i32.const 1 select_t null:1 return_call_ref 1 \n func 0 _ ; \n func 0 _ ; \n func 0 _ ; "))
 	ctx := context.Background()
 	rt := wazero.NewRuntimeWithConfig(ctx, engines["interpreter"]())
 	f.Cleanup(func() { rt.Close(ctx) })
@@ -41,8 +50,17 @@ func FuzzRewrite(f *testing.F) {
 		return err
 	}
 	f.Fuzz(func(t *testing.T, module []byte) {
-		m, err := Rewrite(module, Limits{MemoryPages: 16})
-		if err != nil {
+		plain, err := Rewrite(module, Limits{MemoryPages: 16})
+		m, all := Rewrite(module, Limits{MemoryPages: 16, Exceptions: true})
+		if err == nil && all != nil {
+			t.Fatalf("refused where exceptions are allowed: %v", all)
+		}
+		if err == nil {
+			if a, b := accepted(plain.Bytes), accepted(m.Bytes); (a == nil) != (b == nil) {
+				t.Errorf("without exceptions: %v\nwith: %v", a, b)
+			}
+		}
+		if err = all; err != nil {
 			if r, ok := errors.AsType[*Refused](err); !ok || r.Offset < 0 || r.Offset > len(module) {
 				t.Fatalf("%#v", err)
 			}
@@ -85,6 +103,48 @@ func FuzzSameResults(f *testing.F) {
 			}
 			if diff := cmp.Diff(runF(t, rt, module), after); diff != "" {
 				t.Errorf("%s: plain (-) and metered (+):\n%s", engine, diff)
+			}
+		}
+	})
+}
+
+// FuzzTypedPrograms is the same with programs of several functions, references, tail calls and exceptions. What it
+// compares with is the interpreter: wazero's compiler gets some ways out of a try_table wrong unmetered.
+func FuzzTypedPrograms(f *testing.F) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 40 {
+		choices := make([]byte, 20+n*n/4)
+		for i := range choices {
+			choices[i] = byte(r.Uint32())
+		}
+		f.Add(choices)
+	}
+	runtimes := map[string]wazero.Runtime{}
+	for engine := range engines {
+		runtimes[engine] = newRuntime(f, engine)
+	}
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		if len(choices) > 1000 {
+			t.Skip("long programs take long and find nothing more")
+		}
+		text := generateTyped(choices)
+		module := assemble(t, text)
+		metered := rewrite(t, module).Bytes
+		var plain *outcome
+		for _, engine := range []string{"interpreter", "compiler"} {
+			after := runF(t, runtimes[engine], metered)
+			if strings.Contains(after.Trap, "its stack is used up") {
+				t.Skip("more than 64 try_tables are open")
+			}
+			if strings.Contains(after.Trap, "guest stopped") {
+				t.Fatalf("the program does not end, and unmetered nothing would stop it\n%s", text)
+			}
+			if plain == nil {
+				o := runF(t, runtimes[engine], module)
+				plain = &o
+			}
+			if diff := cmp.Diff(*plain, after); diff != "" {
+				t.Errorf("%s: plain (-) and metered (+):\n%s\n%s", engine, diff, text)
 			}
 		}
 	})

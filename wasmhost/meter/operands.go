@@ -16,7 +16,11 @@ func (w *walker) operands(at int, ins *instr) {
 		if n := r.u32(); n != 1 && r.err == nil {
 			r.fail(at, ins.name, fmt.Sprintf("malformed: %d types instead of one", n), "")
 		}
+		long := !r.empty() && (r.b[r.pos] == refNull || r.b[r.pos] == ref)
 		t := rw.valueType(r, uint32(len(rw.types)))
+		if long {
+			t = funcref // wazero takes it as one byte whatever it is, runs the others, and does not compare it
+		}
 		w.buf = appendValueType(append(w.buf, 1), t)
 	case immLocal:
 		w.copyIndex(at, ins.name, "local", w.locals)

@@ -108,6 +108,30 @@ func TestReferencesDoTheSame(t *testing.T) {
 	}
 }
 
+// TestSelectsOfReferencesRunNothingElse: wazero takes one byte for the type of a select and runs those behind it, here the
+// index 3, as an instruction: a loop.
+func TestSelectsOfReferencesRunNothingElse(t *testing.T) {
+	const text = `type ->
+		type ->
+		type ->
+		type i32 -> i32
+		type -> i32
+		func 3 _ ; local.get 0 i32.const 1 i32.add
+		elem funcref ; ref.func 0
+		func 4 f ; i32.const 5 ref.func 0 ref.null 3 i32.const %d select_t %s call_ref 3`
+	for _, typ := range []string{"null:3", "funcref", "null:func"} {
+		for condition, want := range []string{"null reference", ""} {
+			module := assemble(t, fmt.Sprintf(text, condition, typ))
+			for engine := range engines {
+				got := runF(t, newRuntime(t, engine), rewrite(t, module).Bytes)
+				if !strings.Contains(got.Trap, want) || want == "" && (got.Trap != "" || got.Results[0] != 6) {
+					t.Errorf("%s: select %s: got %v", engine, typ, got)
+				}
+			}
+		}
+	}
+}
+
 func TestReferencesAndTailCallsInTheCallGraph(t *testing.T) {
 	check := func(text string, want ...int) {
 		t.Helper()

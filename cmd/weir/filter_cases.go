@@ -107,7 +107,7 @@ func (t *filterTest) run(c *cobra.Command) error {
 		return err
 	}
 	filter.InitTime = max(filter.InitTime, filter.Time)
-	runner, err := conformance.NewRunner(c.Context(), conformance.Options{Name: filterName(t.module.name), Filter: filter, CacheDir: userCache(), Compiler: compiler()})
+	runner, err := conformance.NewRunner(c.Context(), conformance.Options{Name: filterName(t.module.name), Filter: filter, Dir: filepath.Dir(t.name), CacheDir: userCache(), Compiler: compiler()})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,9 @@ type Case struct {
 	Name string `json:"name"`
 	// Config is the filter's configuration; absent is {}.
 	Config json.RawMessage `json:"config,omitempty"`
+	// Settings are further settings of the filter, as `filters:` of a configuration has them. Paths in it are relative to
+	// the file of the cases.
+	Settings json.RawMessage `json:"settings,omitempty"`
 	// In is the message as record JSON. It is absent when the verdict is Refused, and with Tick.
 	In json.RawMessage `json:"in,omitempty"`
 	// Tick calls weir_tick instead of giving a message. There is no In, Out and Verdict then.

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/wasmhost"
 )
 
@@ -20,19 +23,21 @@ type Options struct {
 	// Filter is the module, its limits and grants. Its Config is the cases'. With Defaults a filter has the times of a
 	// router; cases are better given a minute.
 	Filter wasmhost.Config
+	// Dir is the folder of the cases' file.
+	Dir string
 	// CacheDir is where compiled modules are kept; "": nowhere.
 	CacheDir string
 	// Compiler is the command that compiles modules; nil: they are compiled in this process, without limits.
 	Compiler []string
 }
 
-// A Runner gives cases to a module, in a host of its own. Cases of the same configuration meet the same instance. One
-// goroutine at a time uses it.
+// A Runner gives cases to a module, in a host of its own. Cases of the same configuration and settings meet the same
+// instance. One goroutine at a time uses it.
 type Runner struct {
 	options Options
 	host    *wasmhost.Host
 	log     *guestLog
-	guests  map[string]*wasmhost.Guest // by configuration
+	guests  map[string]*wasmhost.Guest // by configuration and settings
 }
 
 // NewRunner returns a runner without an instance yet.
@@ -75,7 +80,11 @@ type Result struct {
 func (r *Runner) Run(ctx context.Context, c *Case) (Result, error) {
 	result := Result{Case: *c, Got: Case{Name: c.Name, Config: c.Config, In: c.In, Tick: c.Tick}}
 	r.log.take()
-	g, err := r.guest(ctx, c.Config)
+	filter, err := r.configure(c)
+	if err != nil {
+		return result, err
+	}
+	g, err := r.guest(ctx, filter, string(c.Config)+"\n"+string(c.Settings))
 	if ctx.Err() != nil {
 		return result, context.Cause(ctx)
 	}
@@ -101,9 +110,38 @@ func (r *Runner) Run(ctx context.Context, c *Case) (Result, error) {
 	return result, result.compare()
 }
 
-// guest returns the filter of a configuration.
-func (r *Runner) guest(ctx context.Context, config json.RawMessage) (*wasmhost.Guest, error) {
-	key := string(config)
+// configure returns the filter as the case has it.
+func (r *Runner) configure(c *Case) (wasmhost.Config, error) {
+	all := struct {
+		Filter wasmhost.Config `yaml:"filter"`
+	}{r.options.Filter}
+	if given(c.Settings) {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(c.Settings, &members); err != nil {
+			return all.Filter, fmt.Errorf("settings: %w", err)
+		}
+		members["module"] = json.RawMessage(`"given"`)
+		text, err := json.Marshal(map[string]any{"filter": members}) // which is YAML
+		if err != nil {
+			return all.Filter, fmt.Errorf("settings: %w", err)
+		}
+		all.Filter.FS = slices.Clone(all.Filter.FS)
+		if err := config.Parse(&all, config.Options{Verbatim: true}, "settings", text).Err(); err != nil {
+			return all.Filter, err
+		}
+		all.Filter.Module = r.options.Filter.Module
+		for i, g := range all.Filter.FS {
+			if _, own := members["fs"]; own && !filepath.IsAbs(g.Path) {
+				all.Filter.FS[i].Path = filepath.Join(r.options.Dir, g.Path)
+			}
+		}
+	}
+	all.Filter.Config = c.Config
+	return all.Filter, nil
+}
+
+// guest returns the filter of a configuration, which key stands for.
+func (r *Runner) guest(ctx context.Context, filter wasmhost.Config, key string) (*wasmhost.Guest, error) {
 	if g := r.guests[key]; g != nil {
 		return g, nil
 	}
@@ -111,8 +149,6 @@ func (r *Runner) guest(ctx context.Context, config json.RawMessage) (*wasmhost.G
 	if n := len(r.guests); n > 0 { // state goes by the name
 		name = fmt.Sprintf("%s-%d", name, n+1)
 	}
-	filter := r.options.Filter
-	filter.Config = config
 	g, err := r.host.Load(ctx, name, filter)
 	if err == nil {
 		r.guests[key] = g

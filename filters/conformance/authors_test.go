@@ -80,7 +80,49 @@ func buildByPage(t *testing.T, language, fence, source, compiler string) (module
 			t.Fatal(err)
 		}
 	}
-	commands := part(t, text, "(?s)## By hand\n.*?```sh\n(.*?)```")
+	runPage(t, dir, part(t, text, "(?s)## By hand\n.*?```sh\n(.*?)```"))
+	return filepath.Join(dir, "digits.wasm")
+}
+
+// others are the languages without an SDK whose page is built here.
+var others = []struct{ page, fence, source, compiler string }{
+	{"nim", "nim", "mask.nim", "nim"},
+	{"d", "d", "mask.d", "ldc2"},
+}
+
+const maskCases = `
+{"name":"digits are masked","in":{"severity":6,"message":"order 4711 é"},"out":{"severity":6,"message":"order #### é"},"verdict":"keep"}
+{"name":"what is for debugging is dropped","in":{"severity":7,"message":"m"},"out":null,"verdict":"drop"}
+{"name":"an empty text","in":{"message":""},"out":{"message":""},"verdict":"keep"}
+{"name":"bytes that are not UTF-8 stay","in":{"message":"a�1234","message_b64":"Yf8xMjM0"},"out":{"message":"a�####","message_b64":"Yf8jIyMj"},"verdict":"keep"}
+`
+
+func TestFiltersWithoutAnSDKDoWhatTheirPagesSay(t *testing.T) {
+	for _, o := range others {
+		t.Run(o.page, func(t *testing.T) {
+			if _, err := exec.LookPath(o.compiler); err != nil {
+				t.Skipf("%s is not installed", o.compiler)
+			}
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "filters/sdk/c"))); err != nil {
+				t.Fatal(err)
+			}
+			text := page(t, "filters/"+o.page+".md")
+			filter := part(t, text, "(?s)```"+o.fence+"\n(.*?)```")
+			if err := os.WriteFile(filepath.Join(dir, o.source), []byte(filter), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			runPage(t, dir, part(t, text, "(?s)```sh\n(.*?)```"))
+			runCases(t, filepath.Join(dir, "mask.wasm"), write(t, "mask.jsonl", maskCases))
+			r := newRunner(t)
+			r.wants(t, filepath.Join(dir, "mask.wasm"), `{"message":"`+strings.Repeat("1", 70_000)+`"}`, map[string]string{"d": "failed", "nim": "##"}[o.page])
+		})
+	}
+}
+
+// runPage runs a page's commands in a folder. Debian's Rust comes first.
+func runPage(t *testing.T, dir, commands string) {
+	t.Helper()
 	if regexp.MustCompile(`(?m)^npm |^apt `).MatchString(commands) {
 		t.Fatalf("the commands install something: %s", commands)
 	}
@@ -89,5 +131,4 @@ func buildByPage(t *testing.T, language, fence, source, compiler string) (module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s%v\n%s", commands, err, out)
 	}
-	return filepath.Join(dir, "digits.wasm")
 }

@@ -12,7 +12,7 @@ import (
 const root = "../.."
 
 // cFlags are what docs/filters/c.md tells authors to use, and warnings as errors.
-var cFlags = []string{"--target=wasm32-wasi", "-mexec-model=reactor", "-O2", "-Wl,-z,stack-size=65536,--stack-first",
+var cFlags = []string{"--target=wasm32-wasi", "-mexec-model=reactor", "-O2", "-Wl,-z,stack-size=65536,--stack-first,--strip-debug",
 	"-Wall", "-Wextra", "-Werror", "-I", "filters/sdk/c"}
 
 // tool runs a compiler from the top of the repository. A compiler that is not installed skips the test: make test

@@ -11,7 +11,7 @@
  *     }
  *
  *     clang-14 --target=wasm32-wasi -mexec-model=reactor -O2 \
- *         -Wl,-z,stack-size=65536,--stack-first -I filters/sdk/c -o mask.wasm mask.c
+ *         -Wl,-z,stack-size=65536,--stack-first,--strip-debug -I filters/sdk/c -o mask.wasm mask.c
  *
  * -mexec-model=reactor makes a module that is called, not a program that runs. --stack-first puts the stack below the
  * data, so that an overflow traps instead of overwriting the data silently.

@@ -138,10 +138,20 @@ type benthosMeta struct{ key, value []byte }
 
 // process gives the message to the guest.
 func (t *benthosTalk) process(in *instance) (int32, error) {
-	t.set, t.lent, t.meta, t.text = false, t.lent[:0], t.meta[:0], t.text[:0]
+	t.reset()
 	if err := t.function.CallWithStack(in, in.result[:]); err != nil {
 		return failed, err
 	}
+	return t.finish(in)
+}
+
+// reset forgets the last call.
+func (t *benthosTalk) reset() {
+	t.set, t.lent, t.meta, t.text = false, t.lent[:0], t.meta[:0], t.text[:0]
+}
+
+// finish makes of what the guest has set in this call what becomes of the message.
+func (t *benthosTalk) finish(in *instance) (int32, error) {
 	if t.free != nil {
 		for _, p := range t.lent {
 			t.stack[0] = uint64(p)

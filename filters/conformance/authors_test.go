@@ -6,18 +6,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/weirlog/weir/filters/toolchain"
 )
 
 // authors are the SDKs with a page of their own, whose first filter is the same one in each: it masks long numbers.
-var authors = []struct{ language, fence, source, compiler string }{
-	{"c", "c", "digits.c", "clang-14"},
-	{"go", "go", "main.go", "go"},
-	{"rust", "rust", "src/lib.rs", rustc},
-	{"assemblyscript", "ts", "digits.ts", "npx"},
+// It reads its settings, gets, sets, counts, and fails with a reason; imports is what its module takes of weir_v1.
+var authors = []struct{ language, fence, source, compiler, imports string }{
+	{"c", "c", "digits.c", "clang-14", "config_get fail field_get field_set metric_add"},
+	{"go", "go", "main.go", "go", "config_get fail field_get field_set metric_add"},
+	{"rust", "rust", "src/lib.rs", rustc, "config_get fail field_get field_set log metric_add"}, // panics are logged
+	{"assemblyscript", "ts", "digits.ts", "npx", "config_get fail field_get field_set metric_add"},
 }
 
 const digitsCases = `
@@ -36,6 +40,7 @@ func TestFirstFiltersDoWhatTheirPagesSay(t *testing.T) {
 			module := buildByPage(t, a.language, a.fence, a.source, a.compiler)
 			runCases(t, module, write(t, "digits.jsonl", digitsCases))
 			r := newRunner(t)
+			importsOnly(t, r, module, a.imports)
 			for config, why := range map[string]string{`{"least":"2"}`: "least", `{"leest":2}`: "leest", `{"with":7}`: "with"} {
 				if g, err := r.open(t.Context(), module, json.RawMessage(config)); err == nil {
 					g.Close(t.Context())
@@ -45,6 +50,26 @@ func TestFirstFiltersDoWhatTheirPagesSay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// importsOnly checks what a module imports from weir_v1: what is not called is not imported, so that a filter runs with
+// every weir that has what it uses.
+func importsOnly(t *testing.T, r *Runner, module, want string) {
+	t.Helper()
+	report, err := r.host.Inspect(options(module).Filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, im := range report.Imports {
+		if name, ok := strings.CutPrefix(im, "weir_v1."); ok {
+			got = append(got, strings.Fields(name)[0])
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+		t.Errorf("imports, -want +got:\n%s", diff)
 	}
 }
 

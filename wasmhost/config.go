@@ -38,8 +38,8 @@ type Config struct {
 	FS []Grant `yaml:"fs"`
 	// Env are the environment variables that the guest sees; none by default.
 	Env config.Map[config.Secret] `yaml:"env"`
-	// Recycle says when an instance has served long enough; zero: never.
-	Recycle Recycle `yaml:"recycle"`
+	// Recycle says when an instance has served long enough; nil: never.
+	Recycle *Recycle `yaml:"recycle"`
 }
 
 // Recycle replaces an instance that is well, between two batches, when it has had so many messages or its memory has
@@ -104,11 +104,11 @@ func (c *Config) Check() []config.Problem {
 	if c.InitTime < shortestTime || c.InitTime > 10*time.Minute {
 		p = append(p, config.Problem{Path: "init_time", What: fmt.Sprintf("%v for the start", c.InitTime), Hint: "1ms to 10m"})
 	}
-	if c.Recycle.Messages < 0 {
-		p = append(p, config.Problem{Path: "recycle.messages", What: fmt.Sprintf("%d messages", c.Recycle.Messages), Hint: "100000; 0 is never"})
+	if r := c.Recycle; r != nil && r.Messages < 0 {
+		p = append(p, config.Problem{Path: "recycle.messages", What: fmt.Sprintf("%d messages", r.Messages), Hint: "100000; 0 is never"})
 	}
-	if c.Recycle.Memory > c.Memory {
-		p = append(p, config.Problem{Path: "recycle.memory", What: fmt.Sprintf("%v, but the filter's memory is %v", c.Recycle.Memory, c.Memory), Hint: "less than memory"})
+	if r := c.Recycle; r != nil && r.Memory > c.Memory {
+		p = append(p, config.Problem{Path: "recycle.memory", What: fmt.Sprintf("%v, but the filter's memory is %v", r.Memory, c.Memory), Hint: "less than memory"})
 	}
 	p = append(p, c.checkGrants()...)
 	if c.ABI != "" {

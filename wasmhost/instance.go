@@ -251,6 +251,6 @@ func (in *instance) leave() {
 
 // aged reports whether the instance has served as long as `recycle:` lets it.
 func (in *instance) aged() bool {
-	r := &in.program.settings.Recycle
-	return r.Messages > 0 && in.served >= uint64(r.Messages) || r.Memory > 0 && in.size() >= int64(r.Memory)
+	r := in.program.settings.Recycle
+	return r != nil && (r.Messages > 0 && in.served >= uint64(r.Messages) || r.Memory > 0 && in.size() >= int64(r.Memory))
 }

@@ -187,7 +187,7 @@ func TestSwapsUnderLoad(t *testing.T) {
 func TestAnInstanceIsRecycledBetweenBatches(t *testing.T) {
 	path := version(t, "A")
 	h, _ := open(t)
-	g := load(t, h, settings(path, func(c *Config) { c.Recycle.Messages = 3 }))
+	g := load(t, h, settings(path, func(c *Config) { c.Recycle = &Recycle{Messages: 3} }))
 	f := g.Filter(0)
 	l := g.lanes[0]
 	first := l.in

@@ -33,7 +33,7 @@ func newRunCommand() *cobra.Command {
 		Long: `Run reads the configuration (-c, ./weir.yaml, /etc/weir/weir.yaml, or the
 built-in one), listens, and moves messages until SIGTERM or SIGINT. Then it
 closes its listeners, delivers and commits what it holds, prints the ledger and
-exits: with 0 when nothing was lost, with 1 when something failed or was lost,
+exits; SIGHUP reads the filters' modules again, as weir reload does. It exits with 0 when nothing was lost, with 1 when something failed or was lost,
 with 2 when the configuration is wrong. A second signal ends it at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c) },
@@ -63,7 +63,7 @@ func run(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	var p plant
 	defer p.close()
@@ -73,7 +73,8 @@ func run(c *cobra.Command) error {
 		}
 		return err
 	}
-	debug.FreeOSMemory() // what compiling the filters took
+	collectOften()
+	debug.FreeOSMemory() // what loading the filters took
 	if configPaths(c) == nil {
 		io.WriteString(c.ErrOrStderr(), welcome)
 	}
@@ -85,6 +86,10 @@ func limitMemory(sum memorySum) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(sum.total()))
 	}
+}
+
+// collectOften is for the time when memory is full of messages: at start it would only take time.
+func collectOften() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
@@ -111,10 +116,14 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make state_dir: %w", err)
 	}
-	if p.letters, err = deadletter.Open(s.StateDir, s.DeadLetters, log); err != nil {
-		return err
-	}
-	if p.host, p.guests, err = loadGuests(ctx, s, doc, filepath.Join(s.StateDir, "modules"), log); err != nil {
+	letters := make(chan error, 1)
+	go func() { // while the filters load
+		var err error
+		p.letters, err = deadletter.Open(s.StateDir, s.DeadLetters, log)
+		letters <- err
+	}()
+	p.host, p.guests, err = loadGuests(ctx, s, doc, filepath.Join(s.StateDir, "modules"), log)
+	if err := errors.Join(<-letters, err); err != nil {
 		return err
 	}
 	if err := doc.Err(); err != nil {
@@ -148,7 +157,7 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	}
 	p.registry.MustRegister(p.router)
 	if s.Admin != nil {
-		if p.admin, err = admin.Listen(*s.Admin, p.registry, p.parts, log); err != nil {
+		if p.admin, err = admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry, Parts: p.parts, Reload: p.reload}, log); err != nil {
 			return errors.Join(err, closeDestinations(rc.Destinations))
 		}
 	}
@@ -193,6 +202,18 @@ func (p *plant) parts() []router.Part {
 	return parts
 }
 
+// reload reads the modules again.
+func (p *plant) reload(ctx context.Context) (all []admin.Reloaded) {
+	for _, r := range p.host.Reload(ctx) {
+		told := admin.Reloaded{Filter: r.Filter, Changed: r.Changed}
+		if r.Err != nil {
+			told.Error = r.Err.Error()
+		}
+		all = append(all, told)
+	}
+	return all
+}
+
 // sameSignal is how close a second signal is the first one again: timeout(1), and
 // a terminal with a supervisor, send each to the process and to its group.
 const sameSignal = 500 * time.Millisecond
@@ -208,6 +229,10 @@ func (p *plant) run(ctx context.Context, cancel context.CancelFunc, signals <-ch
 			case <-served.Done():
 				return
 			case sig := <-signals:
+				if sig == syscall.SIGHUP {
+					helpers.Go(func() { p.reload(served) }) // tells by itself
+					continue
+				}
 				if !first.IsZero() && time.Since(first) < sameSignal {
 					continue
 				}
@@ -222,6 +247,7 @@ func (p *plant) run(ctx context.Context, cancel context.CancelFunc, signals <-ch
 			}
 		}
 	})
+	helpers.Go(func() { p.host.Watch(served) })
 	if p.admin != nil {
 		helpers.Go(func() {
 			if err := p.admin.Run(served); err != nil {

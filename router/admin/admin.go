@@ -60,18 +60,32 @@ func (c Config) address() (network, address string, err error) {
 }
 
 // A Server answers on one address. It needs no authentication: it shows
-// numbers and reasons, never messages, and changes nothing.
+// numbers and reasons, never messages, and changes nothing but to read again
+// what the configuration names.
 type Server struct {
 	listener net.Listener
 	http     *http.Server
 	log      *slog.Logger
 }
 
+// A Subject is what a Server shows. All of it is used by many goroutines at once.
+type Subject struct {
+	Gatherer prometheus.Gatherer
+	// Parts is the state of every part of the router, for /readyz.
+	Parts func() []router.Part
+	// Reload reads the modules again, for /reload.
+	Reload func(context.Context) []Reloaded
+}
+
+// Reloaded is what became of one filter's reload.
+type Reloaded struct {
+	Filter  string `json:"filter"`
+	Changed bool   `json:"changed"`
+	Error   string `json:"error,omitempty"`
+}
+
 // Listen takes the address. What connects before Run waits.
-//
-// parts is asked for the state of every part of the router at each /readyz; it
-// is called from many goroutines at once, and so is gatherer.
-func Listen(cfg Config, gatherer prometheus.Gatherer, parts func() []router.Part, log *slog.Logger) (*Server, error) {
+func Listen(cfg Config, subject Subject, log *slog.Logger) (*Server, error) {
 	network, address, err := cfg.address()
 	if err != nil {
 		return nil, fmt.Errorf("admin: listen: %w", err)
@@ -84,10 +98,10 @@ func Listen(cfg Config, gatherer prometheus.Gatherer, parts func() []router.Part
 		listener: l,
 		log:      log,
 		http: &http.Server{
-			Handler:           handler(gatherer, parts, log),
+			Handler:           handler(subject, log),
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
-			WriteTimeout:      30 * time.Second,
+			WriteTimeout:      2 * time.Minute, // a reload compiles
 			IdleTimeout:       time.Minute,
 			MaxHeaderBytes:    16 << 10,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what clients did wrong
@@ -123,6 +137,15 @@ func listen(network, address string) (net.Listener, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// Dial connects to a server of this configuration, for commands.
+func (c Config) Dial(ctx context.Context) (net.Conn, error) {
+	network, address, err := c.address()
+	if err != nil {
+		return nil, err
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
 // Addr is the address that was taken: with port 0 in the configuration, the

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,7 @@ func serve(t *testing.T, cfg Config, parts func() []router.Part) (get func(path 
 	for _, c := range Process("1.2.3", "0123456789ab") {
 		reg.MustRegister(c)
 	}
-	s, err := Listen(cfg, reg, parts, slog.New(slog.DiscardHandler))
+	s, err := Listen(cfg, Subject{Gatherer: reg, Parts: parts}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +96,39 @@ func TestReadyzGivesAReasonForEachPart(t *testing.T) {
 	}
 }
 
+func TestReloadTellsWhatCameOfIt(t *testing.T) {
+	all := []Reloaded{{Filter: "a", Changed: true}}
+	s, err := Listen(Config{Listen: "127.0.0.1:0"}, Subject{Parts: noParts, Gatherer: prometheus.NewRegistry(),
+		Reload: func(context.Context) []Reloaded { return all }}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	post := func(method, origin string) (int, string) {
+		t.Helper()
+		r := httptest.NewRequest(method, "http://127.0.0.1:9600/reload", nil)
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		w := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	if code, body := post("POST", ""); code != 200 || !strings.Contains(body, `"changed": true`) {
+		t.Errorf("%d %s", code, body)
+	}
+	all[0] = Reloaded{Filter: "a", Error: "not a module"}
+	if code, body := post("POST", ""); code != 422 || !strings.Contains(body, "not a module") {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, _ := post("GET", ""); code != 405 {
+		t.Errorf("GET: %d", code)
+	}
+	if code, _ := post("POST", "http://example.com"); code != 403 {
+		t.Errorf("from another site's page: %d", code)
+	}
+}
+
 func TestHealthzAnswersWhileNotReady(t *testing.T) {
 	get := serve(t, Config{Listen: "127.0.0.1:0"}, func() []router.Part { return []router.Part{{Kind: "filter", Name: "redact"}} })
 	if code, body := get("/healthz"); code != 200 || body != "ok\n" {
@@ -134,7 +168,7 @@ func TestUnixSocketTakesThePlaceOfADeadOneOnly(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 {
 		t.Errorf("mode of the socket: %v %v", info.Mode(), err)
 	}
-	if s, err := Listen(cfg, prometheus.NewRegistry(), noParts, slog.New(slog.DiscardHandler)); err == nil {
+	if s, err := Listen(cfg, Subject{Gatherer: prometheus.NewRegistry(), Parts: noParts}, slog.New(slog.DiscardHandler)); err == nil {
 		s.Close()
 		t.Error("took the place of a socket in use")
 	}
@@ -162,7 +196,7 @@ func TestListenWithoutAHostIsLoopback(t *testing.T) {
 }
 
 func TestCloseFreesAnAddressThatNeverRan(t *testing.T) {
-	s, err := Listen(Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry(), noParts, slog.New(slog.DiscardHandler))
+	s, err := Listen(Config{Listen: "127.0.0.1:0"}, Subject{Gatherer: prometheus.NewRegistry(), Parts: noParts}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,15 +7,14 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weirlog/weir/router"
 )
 
-func handler(gatherer prometheus.Gatherer, parts func() []router.Part, log *slog.Logger) http.Handler {
+func handler(subject Subject, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", promhttp.HandlerFor(subject.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelError),
 		ErrorHandling:       promhttp.ContinueOnError, // a broken metric must not hide the others
 		MaxRequestsInFlight: 4,
@@ -25,12 +24,39 @@ func handler(gatherer prometheus.Gatherer, parts func() []router.Part, log *slog
 		io.WriteString(w, "ok\n")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		ready(w, parts())
+		ready(w, subject.Parts())
+	})
+	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
+		reload(w, subject.Reload(r.Context()))
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, "weir\n\n/metrics  Prometheus metrics\n/healthz  200 while the process is alive\n/readyz   200 when every part does its work, else 503; JSON\n")
+		io.WriteString(w, "weir\n\n/metrics  Prometheus metrics\n/healthz  200 while the process is alive\n/readyz   200 when every part does its work, else 503; JSON\n/reload   POST: read the filters' modules again; JSON\n")
 	})
-	return mux
+	return http.NewCrossOriginProtection().Handler(mux) // a page in somebody's browser may not reload
+}
+
+// reload answers 200 when all filters run what their files are, else 422.
+func reload(w http.ResponseWriter, all []Reloaded) {
+	code := http.StatusOK
+	for _, r := range all {
+		if r.Error != "" {
+			code = http.StatusUnprocessableEntity
+		}
+	}
+	if all == nil {
+		all = []Reloaded{}
+	}
+	answer(w, code, all)
+}
+
+func answer(w http.ResponseWriter, code int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	e.Encode(value) // a client that has gone away is no error of ours
 }
 
 // readiness is the answer of /readyz.
@@ -49,23 +75,19 @@ type part struct {
 
 // ready answers 200 when every part is ready, else 503.
 func ready(w http.ResponseWriter, parts []router.Part) {
-	answer := readiness{Ready: true, Parts: []part{}}
+	is := readiness{Ready: true, Parts: []part{}}
 	for _, p := range parts {
 		shown := part{Kind: p.Kind, Name: p.Name, Ready: p.Ready, Reason: p.Reason}
 		if !p.Since.IsZero() {
 			since := p.Since.UTC()
 			shown.Since = &since
 		}
-		answer.Parts = append(answer.Parts, shown)
-		answer.Ready = answer.Ready && p.Ready
+		is.Parts = append(is.Parts, shown)
+		is.Ready = is.Ready && p.Ready
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	if !answer.Ready {
-		w.WriteHeader(http.StatusServiceUnavailable)
+	code := http.StatusOK
+	if !is.Ready {
+		code = http.StatusServiceUnavailable
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	e.Encode(answer) // a client that has gone away is no error of ours
+	answer(w, code, is)
 }

@@ -106,14 +106,15 @@ func (w *walker) label(at int, name string) {
 }
 
 // brTable copies a br_table. Its labels must take the same references: wazero lets through what fits only one of them.
-// One that has but a default becomes a br: wazero forgets to close the try_tables that it leaves.
+// One that has but a default gets that for a label too: wazero forgets to close the try_tables that it leaves.
 func (w *walker) brTable(b *body, at int) {
 	r := &w.r
 	w.pay(b, 1)
 	n := r.u32()
 	if n == 0 {
-		w.buf = append(w.buf, opDrop, opBr)
-		w.label(at, "br_table")
+		w.buf = append(w.buf, opBrTable, 1)
+		_, depth := w.target(at, "br_table")
+		w.buf = appendU32(appendU32(w.buf, depth), depth)
 		w.grow(gone)
 		return
 	}

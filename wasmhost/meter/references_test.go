@@ -92,7 +92,6 @@ func TestReferencesDoTheSame(t *testing.T) {
 		`i32.const 1 ref.func 0 table.set 0 i32.const 0 i32.const 1 i32.const 1 table.copy 0 0 i32.const 0 table.get 0 call 2`,
 		`ref.func 0 i32.const 2 table.grow 1 drop i32.const 4 table.get 1 call 2`,
 		`i32.const 0 ref.func 0 i32.const 4 table.fill 0 i32.const 3 table.get 0 call 2`,
-		`ref.func 0 ref.func 1 i32.const 0 select_t null:0 call 2`,
 		`block ref:0 global.get 0 br_on_non_null 0 i32.const 1 return end call 2`,
 		`block ref:0 ref.null 0 br_on_non_null 0 i32.const 1 return end call 2`,
 		`block void global.get 0 br_on_null 0 call 2 return end i32.const 1`,

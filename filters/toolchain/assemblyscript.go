@@ -9,11 +9,12 @@ import (
 )
 
 var assemblyscript = language{
-	name:   "assemblyscript",
-	source: "@NAME@.ts",
-	marks:  "package.json with assemblyscript",
-	needs:  "Node.js 20 or later (Debian: `apt install nodejs npm`)",
-	before: []string{"npm install"},
+	name:     "assemblyscript",
+	source:   "@NAME@.ts",
+	marks:    "package.json with assemblyscript",
+	settings: true,
+	needs:    "Node.js 20 or later (Debian: `apt install nodejs npm`)",
+	before:   []string{"npm install"},
 	owns: func(dir string) bool {
 		b, err := os.ReadFile(filepath.Join(dir, "package.json"))
 		return err == nil && bytes.Contains(b, []byte("assemblyscript"))

@@ -9,14 +9,15 @@ import (
 )
 
 var c = language{
-	name:   "c",
-	source: "@NAME@.c",
-	marks:  "*.c, *.cpp",
-	needs:  "clang 14 or later with its WebAssembly parts (Debian 12: `apt install clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32`)",
-	owns:   func(dir string) bool { return len(sources(dir, cExtensions...)) > 0 },
-	sdk:    func() []file { return sdkFiles("c", "") },
-	ready:  func(f finder) error { _, _, err := f.clang(); return err },
-	build:  buildC,
+	name:     "c",
+	source:   "@NAME@.c",
+	marks:    "*.c, *.cpp",
+	settings: true,
+	needs:    "clang 14 or later with its WebAssembly parts (Debian 12: `apt install clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32`)",
+	owns:     func(dir string) bool { return len(sources(dir, cExtensions...)) > 0 },
+	sdk:      func() []file { return sdkFiles("c", "") },
+	ready:    func(f finder) error { _, _, err := f.clang(); return err },
+	build:    buildC,
 }
 
 var cExtensions = []string{".c", ".cc", ".cpp", ".cxx"}

@@ -1,14 +1,15 @@
 package toolchain
 
 var golang = language{
-	name:   "go",
-	source: "main.go",
-	marks:  "*.go",
-	needs:  "[Go](https://go.dev/dl/) 1.24 or later",
-	owns:   func(dir string) bool { return len(sources(dir, ".go")) > 0 },
-	sdk:    func() []file { return sdkFiles("go", "weir/") },
-	ready:  func(f finder) error { _, err := f.golang(); return err },
-	build:  buildGo,
+	name:     "go",
+	source:   "main.go",
+	marks:    "*.go",
+	settings: true,
+	needs:    "[Go](https://go.dev/dl/) 1.24 or later",
+	owns:     func(dir string) bool { return len(sources(dir, ".go")) > 0 },
+	sdk:      func() []file { return sdkFiles("go", "weir/") },
+	ready:    func(f finder) error { _, err := f.golang(); return err },
+	build:    buildGo,
 }
 
 // buildGo builds the package in the folder, in whatever module it is. Names of functions stay, for the stacks of

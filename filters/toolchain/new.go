@@ -16,7 +16,8 @@ import (
 )
 
 // One archive a language, and every.txtar with what is the same in all. @NAME@ is the filter's name, @SOURCE@ the file
-// to edit, @NEEDS@ what is to be installed, @COMMANDS@ what is typed before the first build, each with its newline.
+// to edit, @NEEDS@ what is to be installed, @COMMANDS@ what is typed before the first build, @CASES@ and @CONFIG@ the
+// cases and the lines of YAML of a filter with a setting; the last three have their newlines.
 //
 //go:embed templates/*.txtar
 var templates embed.FS
@@ -102,7 +103,15 @@ func (l *language) files(name string) []file {
 	for _, c := range l.before {
 		commands += c + "\n"
 	}
-	fill := strings.NewReplacer("@SOURCE@", strings.ReplaceAll(l.source, "@NAME@", name), "@NAME@", name, "@NEEDS@", l.needs, "@COMMANDS@", commands)
+	cases, config := "", ""
+	if l.settings {
+		cases = `{"name":"the kind is a setting","config":{"kind":"security"},"in":{"message":"audit: on"},"out":{"message":"audit: on","kind":"security"},"verdict":"keep"}
+{"name":"an unknown setting is refused","config":{"knd":"security"},"verdict":"refused"}
+`
+		config = "    config: { kind: audit }\n"
+	}
+	fill := strings.NewReplacer("@CASES@", cases, "@CONFIG@", config,
+		"@SOURCE@", strings.ReplaceAll(l.source, "@NAME@", name), "@NAME@", name, "@NEEDS@", l.needs, "@COMMANDS@", commands)
 	var files []file
 	for _, archive := range []string{l.name, "every"} {
 		b, err := templates.ReadFile("templates/" + archive + ".txtar")

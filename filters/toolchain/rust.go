@@ -13,14 +13,15 @@ import (
 )
 
 var rust = language{
-	name:   "rust",
-	source: "src/lib.rs",
-	marks:  "Cargo.toml",
-	needs:  "Rust 1.63 or later with the target wasm32-unknown-unknown (Debian 12: `apt install rustc cargo libstd-rust-dev-wasm32 lld-14`; rustup: `rustup target add wasm32-unknown-unknown`)",
-	owns:   func(dir string) bool { return exists(dir, "Cargo.toml") },
-	sdk:    func() []file { return sdkFiles("rust", "weir/") },
-	ready:  func(f finder) error { _, err := f.rust(); return err },
-	build:  buildRust,
+	name:     "rust",
+	source:   "src/lib.rs",
+	marks:    "Cargo.toml",
+	settings: true,
+	needs:    "Rust 1.63 or later with the target wasm32-unknown-unknown (Debian 12: `apt install rustc cargo libstd-rust-dev-wasm32 lld-14`; rustup: `rustup target add wasm32-unknown-unknown`)",
+	owns:     func(dir string) bool { return exists(dir, "Cargo.toml") },
+	sdk:      func() []file { return sdkFiles("rust", "weir/") },
+	ready:    func(f finder) error { _, err := f.rust(); return err },
+	build:    buildRust,
 }
 
 const rustTarget = "wasm32-unknown-unknown"

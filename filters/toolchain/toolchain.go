@@ -20,16 +20,16 @@ import (
 
 // A language is what is known about one.
 type language struct {
-	name   string   // as in --lang
-	source string   // the file that an author edits, below the folder; @NAME@ stands for the filter's name
-	needs  string   // what is to be installed, in the words of the README
-	before []string // commands that come before the first build
-	marks  string   // the files by which a folder of it is recognised, for people
-	owns   func(dir string) bool
-	sdk    func() []file // what of the SDK stands in a new folder
-	ready  func(f finder) error
-	// build makes module out of the folder.
-	build func(b *building) error
+	name     string   // as in --lang
+	source   string   // the file that an author edits, below the folder; @NAME@ stands for the filter's name
+	needs    string   // what is to be installed, in the words of the README
+	before   []string // commands that come before the first build
+	settings bool     // a new filter has one below `config:`
+	marks    string   // the files by which a folder of it is recognised, for people
+	owns     func(dir string) bool
+	sdk      func() []file        // what of the SDK stands in a new folder; nil: nothing
+	ready    func(f finder) error // a *Missing when the compiler is not there
+	build    func(b *building) error
 }
 
 // languages in the order in which a folder is tried: the ones with a project file of their own come first, because

@@ -58,32 +58,45 @@ func refuseExtism(m *meter.Module, c *Config) (why []string) {
 
 // extismFunction finds the export that is called for each message, or says why there is none.
 func extismFunction(m *meter.Module, c *Config) (name, why string) {
-	var fit []string
+	var fit, silent []string // the latter return nothing, as those in Haskell may
 	for _, ex := range m.Exports {
 		if ex.Kind != meter.Func {
 			continue
 		}
-		if ex.Name == c.Function {
-			if t := signature(ex.Type); t != "() -> i32" && t != "() -> ()" {
-				return "", fmt.Sprintf("%s has the type %s, but a plug-in's function must have () -> i32", printable(ex.Name), t)
-			}
+		callable := len(ex.Type.Params) == 0 && len(ex.Type.Results) <= 1 && ex.Name != "_start"
+		if ex.Name == c.Function && callable {
 			return ex.Name, ""
 		}
-		own := ex.Name == "_start" || ex.Name == "_initialize" || strings.HasPrefix(ex.Name, "__") || strings.HasPrefix(ex.Name, "hs_")
-		if !own && signature(ex.Type) == "() -> i32" {
-			fit = append(fit, ex.Name)
+		if ex.Name == c.Function {
+			return "", fmt.Sprintf("%s %s cannot be called for each message: that must be a function () -> i32", printable(ex.Name), signature(ex.Type))
 		}
+		own := slices.ContainsFunc(extismOwn, func(prefix string) bool { return strings.HasPrefix(ex.Name, prefix) })
+		switch t := signature(ex.Type); {
+		case !callable || own:
+		case t == "() -> i32":
+			fit = append(fit, ex.Name)
+		case t == "() -> ()":
+			silent = append(silent, ex.Name)
+		}
+	}
+	if len(fit) == 0 {
+		fit = silent
 	}
 	switch {
 	case c.Function != "":
 		return "", fmt.Sprintf("exports no function %s (there %s)", printable(c.Function), listed(fit))
+	case len(fit) == 0 && hasExport(m, "_start"):
+		return "", "exports no function to call for each message, only _start: built as a program; export a function () -> i32 (Go: //go:wasmexport and -buildmode=c-shared)"
 	case len(fit) == 0:
-		return "", "exports no function () -> i32, which would be called for each message (one of type () -> () can be named by function:)"
+		return "", "exports no function () -> i32, which would be called for each message"
 	case len(fit) > 1:
-		return "", fmt.Sprintf("exports several functions () -> i32, so that function: must say which one is called for each message: there %s", listed(fit))
+		return "", fmt.Sprintf("exports several functions that may be called for each message, so function: must say which one: there %s", listed(fit))
 	}
 	return fit[0], ""
 }
+
+// extismOwn are how names of exports begin that a compiler adds.
+var extismOwn = []string{"_initialize", "__", "hs_", "asyncify_"}
 
 // listed is "is a", "are a and b" or "are a, b and 7 more".
 func listed(names []string) string {
@@ -139,9 +152,6 @@ func systemOfExtism(in *instance, c wazero.ModuleConfig) wazero.ModuleConfig {
 func startExtism(in *instance) (talker, error) {
 	t := in.talk.(*extismTalk)
 	hsInit := in.mod.ExportedFunction("hs_init")
-	if hsInit != nil && in.mod.ExportedFunction("hs_exit") == nil {
-		hsInit = nil
-	}
 	start := "_initialize"
 	if hsInit == nil && in.mod.ExportedFunction(start) == nil {
 		start = "__wasm_call_ctors"

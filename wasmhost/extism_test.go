@@ -156,8 +156,10 @@ func TestExtismPluginsOfEveryShapeStart(t *testing.T) {
 	one := `(global.set $g (i32.sub (global.get $g) (i32.const 50)))`
 	check(started+`(func (export "_initialize") `+one+one+`)(func (export "__wasm_call_ctors") `+one+`)`, "keep")
 	check(started+`(func (export "__wasm_call_ctors") `+one+one+`)`, "keep")
-	check(started+`(func (export "hs_init") (param i32 i32) `+one+`)(func (export "hs_exit"))(func (export "_initialize") `+one+`)(func (export "hs_x") (result i32) (i32.const 9))`, "keep")
-	check(started+`(func (export "hs_init") (param i32 i32) unreachable)(func (export "_initialize") `+one+one+`)`, "keep") // no hs_exit
+	check(started+`(func (export "hs_init") (param i32 i32) `+one+`)(func (export "_initialize") `+one+`)(func (export "hs_x") (result i32) (i32.const 9))`, "keep")
+	check(started+`(func (export "__wasm_call_ctors") `+one+one+`)(func (export "asyncify_get_state") (result i32) (i32.const 9))`, "keep") // TinyGo
+	check(imports+`(func (export "f"))(func (export "_start"))`, "keep")                                                                    // Haskell
+	check(imports+`(func (export "f") (result i64) (i64.const 1))`, "drop", func(c *Config) { c.Function = "f" })
 	// Functions of the host work in a start function.
 	check(imports+`(func $s (call $out (call $in) (call $n))) (start $s) (func (export "f") (result i32) (i32.const 0))`, "keep")
 	// WASI without a memory is the guest's mistake.
@@ -177,10 +179,12 @@ func TestExtismRefusalsNameTheCause(t *testing.T) {
 	const env = `(import "extism:host/env" "input_length" (func $n (result i64)))`
 	const f = `(func (export "f") (result i32) (i32.const 0))`
 	check(env+`(func (export "a") (result i32) (i32.const 0))(func (export "b") (result i32) (i32.const 0))`+f,
-		"exports several functions () -> i32, so that function: must say which one is called for each message: there are a, b and f")
-	check(env+`(func (export "g"))`, "exports no function () -> i32, which would be called for each message")
+		"exports several functions that may be called for each message, so function: must say which one: there are a, b and f")
+	check(env+`(func (export "g") (param i64))`, "exports no function () -> i32, which would be called for each message")
+	check(env+`(func (export "g"))(func (export "h"))`, "so function: must say which one: there are g and h")
+	check(env+`(func (export "_start"))`, "only _start: built as a program")
 	check(env+f, "exports no function g (there is f)", func(c *Config) { c.Function = "g" })
-	check(env+`(func (export "g") (param i32))`+f, "g has the type (i32) -> (), but a plug-in's function must have () -> i32", func(c *Config) { c.Function = "g" })
+	check(env+`(func (export "g") (param i32))`+f, "g (i32) -> () cannot be called for each message: that must be a function () -> i32", func(c *Config) { c.Function = "g" })
 	check(env+f+`(func (export "_initialize") (param i32))`, "_initialize has the type (i32) -> (), but must have () -> ()")
 	check(`(import "extism:host/user" "lookup" (func (param i64) (result i64)))`+env+f,
 		"imports extism:host/user.lookup (i64) -> i64, which this version of weir does not have (it is a function of the program that this plug-in was written for")

@@ -74,7 +74,7 @@ type hostModule struct {
 }
 
 // A hostFunction is one function that guests import. Params and results are spelled with a letter for each value: i is
-// i32, I is i64, f is f64.
+// i32, I is i64, f is f64, x is exnref.
 type hostFunction struct {
 	name            string
 	params, results string
@@ -88,7 +88,7 @@ func (f hostFunction) funcType() meter.FuncType {
 func valueTypes(letters string) []api.ValueType {
 	types := make([]api.ValueType, len(letters))
 	for i, c := range letters {
-		types[i] = map[rune]api.ValueType{'i': api.ValueTypeI32, 'I': api.ValueTypeI64, 'f': api.ValueTypeF64}[c]
+		types[i] = map[rune]api.ValueType{'i': api.ValueTypeI32, 'I': api.ValueTypeI64, 'f': api.ValueTypeF64, 'x': meter.Exnref}[c]
 	}
 	return types
 }

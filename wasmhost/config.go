@@ -34,6 +34,8 @@ type Config struct {
 	OnError string `yaml:"on_error"`
 	// Instances is per-core, or one for filters that keep state.
 	Instances string `yaml:"instances"`
+	// Exceptions lets the module throw and catch exceptions (exnref).
+	Exceptions bool `yaml:"exceptions"`
 	// FS are the directories and files that the guest may use; none by default.
 	FS []Grant `yaml:"fs"`
 	// Env are the environment variables that the guest sees; none by default.

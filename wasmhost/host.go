@@ -102,7 +102,7 @@ func (h *Host) provide(ctx context.Context) error {
 		}
 		return h.runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig()) // b.Instantiate's module cannot be a resolver's
 	}
-	if _, err := add(meter.TickModule, []hostFunction{{meter.TickName, "i", "i", tick}}); err != nil {
+	if _, err := add(meter.TickModule, []hostFunction{{meter.TickName, "i", "i", tick}, {meter.KeepName, "xii", "x", keepException}}); err != nil {
 		return err
 	}
 	for _, a := range abis {
@@ -131,6 +131,11 @@ func (h *Host) provide(ctx context.Context) error {
 // tick is the meter's call out of every guest.
 var tick api.GoModuleFunc = func(ctx context.Context, _ api.Module, stack []uint64) {
 	stack[0] = api.EncodeI32(ctx.(*instance).clock.Tick(api.DecodeI32(stack[0])))
+}
+
+// keepException is the meter's other one, of guests that catch exceptions.
+var keepException api.GoModuleFunc = func(ctx context.Context, _ api.Module, stack []uint64) {
+	ctx.(*instance).clock.Keep(stack)
 }
 
 // Close releases the runtime. All guests must be closed before.

@@ -91,7 +91,7 @@ func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, err
 
 // limits are what the meter is to hold the module to.
 func (c *Config) limits() meter.Limits {
-	return meter.Limits{MemoryPages: uint32(c.Memory / page)}
+	return meter.Limits{MemoryPages: uint32(c.Memory / page), Exceptions: c.Exceptions}
 }
 
 // Inspect tells what a module is without running it. What refuses it is in the report; an error says that it could not

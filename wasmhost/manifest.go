@@ -118,6 +118,9 @@ func (m *Manifest) refuse(c *Config) (why []string) {
 			why = append(why, fmt.Sprintf("wants to write to %s, which is granted for reading only (write: true)", printable(w.As)))
 		}
 	}
+	if m.Wants.Exceptions && !c.Exceptions {
+		why = append(why, "wants exceptions, which are not granted (exceptions: true)")
+	}
 	for _, name := range m.Wants.Env {
 		if c.Env.Get(name) == nil {
 			why = append(why, fmt.Sprintf("wants the environment variable %s, which is not granted (env: {%s: …})", printable(name), printable(name)))

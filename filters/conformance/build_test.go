@@ -42,7 +42,7 @@ func buildC(t *testing.T, source string, flags ...string) (module string) {
 func buildGo(t *testing.T, pkg string) (module string) {
 	t.Helper()
 	module = filepath.Join(t.TempDir(), "guest.wasm")
-	tool(t, []string{"GOOS=wasip1", "GOARCH=wasm"}, "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", module, "./"+pkg)
+	tool(t, []string{"GOOS=wasip1", "GOARCH=wasm"}, "go", "build", "-buildmode=c-shared", "-ldflags=-w", "-o", module, "./"+pkg)
 	return module
 }
 

@@ -49,6 +49,28 @@ func TestHostKeepsTheContractWithRawCalls(t *testing.T) {
 	runCases(t, buildC(t, "filters/conformance/raw/raw.c"), "raw.jsonl")
 }
 
+// TestPanicsTellTheAuthorsPlace looks for the text, the place, and the author's function in what weir says of a panic.
+func TestPanicsTellTheAuthorsPlace(t *testing.T) {
+	for sdk, want := range map[string][]string{
+		"c":              {"run("},
+		"go":             {"panic: as the script says", "script_go/main.go:", "main.run("},
+		"rust":           {"panicked at 'as the script says'", "script_rust/script.rs:", "Script3run"},
+		"assemblyscript": {"abort: as the script says at filters/conformance/script_as/script.ts:", "script/run("},
+	} {
+		t.Run(sdk, func(t *testing.T) {
+			r := newRunner(t)
+			got := r.run(t, r.load(t, script(t, sdk), nil), []byte(`{"message":"m","do":[["trap"]]}`))
+			logged, told := r.log.take()
+			all := strings.Join(append(append(logged, told...), got.fail), "\n")
+			for _, w := range want {
+				if !strings.Contains(all, w) {
+					t.Errorf("%q is not in:\n%s", w, all)
+				}
+			}
+		})
+	}
+}
+
 func TestGoGetsAllocateOnlyTheString(t *testing.T) {
 	r := newRunner(t)
 	g := r.load(t, script(t, "go"), nil)

@@ -57,6 +57,9 @@ values! {
     Vec<u8>: |v, key| abi::field_set(key.as_ptr(), key.len(), v.as_ptr(), v.len());
     i32: |v, key| abi::field_set_i64(key.as_ptr(), key.len(), *v as i64);
     u32: |v, key| abi::field_set_i64(key.as_ptr(), key.len(), *v as i64);
+    u16: |v, key| abi::field_set_i64(key.as_ptr(), key.len(), *v as i64);
+    u8: |v, key| abi::field_set_i64(key.as_ptr(), key.len(), *v as i64);
+    usize: |v, key| abi::field_set_i64(key.as_ptr(), key.len(), *v as i64); // 32 bits in WebAssembly
     i64: |v, key| abi::field_set_i64(key.as_ptr(), key.len(), *v);
     f64: |v, key| abi::field_set_f64(key.as_ptr(), key.len(), *v);
     bool: |v, key| { let t = if *v { "true" } else { "false" }; abi::field_set_json(key.as_ptr(), key.len(), t.as_ptr(), t.len()) };

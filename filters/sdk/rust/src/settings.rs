@@ -28,6 +28,8 @@ settings_of! {
     i64: "an integer", |v| v.int();
     i32: "an integer of 32 bits", |v| v.int()?.try_into().ok();
     u32: "an integer from 0 of 32 bits", |v| v.int()?.try_into().ok();
+    u16: "an integer from 0 of 16 bits", |v| v.int()?.try_into().ok();
+    u8: "an integer from 0 to 255", |v| v.int()?.try_into().ok();
     usize: "an integer from 0", |v| v.int()?.try_into().ok();
     f64: "a number", |v| v.float();
     String: "a text", |v| v.text();
@@ -79,8 +81,8 @@ impl<T: Setting> Setting for BTreeMap<String, T> {
 /// ```
 ///
 /// A setting that is missing, of another type, or that the struct does not have is an error that names it. Types are those
-/// with [`Setting`](crate::Setting): `bool`, `i64`, `i32`, `u32`, `usize`, `f64`, `String`, and `Option`, `Vec` and
-/// `BTreeMap<String, _>` of them.
+/// with [`Setting`](crate::Setting): `bool`, `i64`, `i32`, `u32`, `u16`, `u8`, `usize`, `f64`, `String`, and `Option`,
+/// `Vec` and `BTreeMap<String, _>` of them.
 #[macro_export]
 macro_rules! settings {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$doc:meta])* $fvis:vis $field:ident: $type:ty $(= $default:expr)?),* $(,)? }) => {

@@ -146,7 +146,7 @@ func walk(t *testing.T, visit func(path string, d fs.DirEntry)) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "weir-data" || d.Name() == "dist") {
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "weir-data" || d.Name() == "dist") {
 			return fs.SkipDir
 		}
 		visit(path, d)

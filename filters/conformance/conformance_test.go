@@ -41,8 +41,12 @@ func TestSDKsPassTheCases(t *testing.T) {
 
 // TestRustSDKOutsideOfWeir runs the SDK's own tests, which its readers of JSON and settings have.
 func TestRustSDKOutsideOfWeir(t *testing.T) {
-	tool(t, []string{"RUSTC=" + rustc, "RUSTDOC=/usr/bin/rustdoc", "CARGO_NET_OFFLINE=true", "CARGO_TARGET_DIR=" + t.TempDir()},
-		"/usr/bin/cargo", "test", "--quiet", "--manifest-path", "filters/sdk/rust/Cargo.toml")
+	dir := t.TempDir() // cargo writes beside the manifest
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "filters/sdk/rust"))); err != nil {
+		t.Fatal(err)
+	}
+	tool(t, []string{"RUSTC=" + rustc, "RUSTDOC=/usr/bin/rustdoc", "CARGO_NET_OFFLINE=true", "CARGO_TARGET_DIR=" + filepath.Join(dir, "target")},
+		"/usr/bin/cargo", "test", "--quiet", "--manifest-path", filepath.Join(dir, "Cargo.toml"))
 }
 
 func TestHostKeepsTheContractWithRawCalls(t *testing.T) {

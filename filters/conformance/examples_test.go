@@ -68,8 +68,13 @@ func TestExampleReadmesHaveOneShape(t *testing.T) {
 func TestExamplesBuiltByTheirReadmesPassTheirCases(t *testing.T) {
 	for dir, readme := range folders(t, "examples/filters") {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel() // compilers take most of the time
 			module := buildExample(t, dir, readme)
 			runCases(t, module, filepath.Join(dir, "cases.jsonl"))
+			decidesAboutAnything(t, module, filepath.Join(dir, "cases.jsonl"))
+			if more := alsoOfExample[filepath.Base(dir)]; more != nil {
+				more(t, module)
+			}
 			tryByReadme(t, readme, filepath.Dir(module))
 		})
 	}
@@ -96,7 +101,7 @@ func buildExample(t *testing.T, dir, readme string) (module string) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("CARGO_TARGET_DIR", filepath.Join(filepath.Dir(compiled), "cargo")) // the SDK is compiled once
+	compileSDKOnce()
 	var told bytes.Buffer
 	module, err := toolchain.Build(t.Context(), copied, &told)
 	if missing := (*toolchain.Missing)(nil); errors.As(err, &missing) {
@@ -107,6 +112,9 @@ func buildExample(t *testing.T, dir, readme string) (module string) {
 	}
 	return module
 }
+
+// compileSDKOnce lets all Rust examples share the compiled SDK.
+var compileSDKOnce = sync.OnceFunc(func() { os.Setenv("CARGO_TARGET_DIR", filepath.Join(filepath.Dir(compiled), "cargo")) })
 
 // tryByReadme runs the command of a README's Try section in the folder where the module lies.
 func tryByReadme(t *testing.T, readme, dir string) {
@@ -119,7 +127,7 @@ func tryByReadme(t *testing.T, readme, dir string) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(weir())+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), "{") && string(out) != "line 1: dropped\n" {
+	if err != nil || !strings.Contains("\n"+string(out), "\n{") && string(out) != "line 1: dropped\n" {
 		t.Errorf("%s\n%v: %s", found[1], err, out)
 	}
 }

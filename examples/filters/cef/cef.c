@@ -24,6 +24,9 @@ static struct {
 static pair pairs[MAX_PAIRS];
 static int32_t count;
 
+static int32_t labelled[MAX_PAIRS]; // which of them are called …Label
+static int32_t label_count;
+
 // ---- configuration ----
 
 static const char *read_setting(weir_json key, weir_json v) {
@@ -260,19 +263,19 @@ static bool put(text key, text value, bool number) {
 
 static text literal(const char *s) { return (text){(char *)s, (int32_t)weir_len(s)}; }
 
+static bool is_label(text key) { return key.n > 5 && is((text){key.p + key.n - 5, 5}, "Label"); }
+
 // label returns the text of the attribute that is called like key with Label behind it: cs1Label names cs1.
 static text label(text key) {
-    for (int32_t i = 0; set.labels && i < count; i++) {
-        text k = pairs[i].key;
-        if (k.n == key.n + 5 && is((text){k.p + key.n, 5}, "Label") && same((text){k.p, key.n}, key.p, key.n) &&
-            pairs[i].value.n > 0 && pairs[i].value.n <= MAX_KEY)
-            return pairs[i].value;
+    for (int32_t i = 0; i < label_count; i++) {
+        pair one = pairs[labelled[i]];
+        if (same((text){one.key.p, one.key.n - 5}, key.p, key.n) && one.value.n > 0 && one.value.n <= MAX_KEY) return one.value;
     }
     return key;
 }
 
 static bool names_another(text key) {
-    if (!set.labels || key.n < 6 || !is((text){key.p + key.n - 5, 5}, "Label")) return false;
+    if (!set.labels || !is_label(key)) return false;
     for (int32_t i = 0; i < count; i++)
         if (same(pairs[i].key, key.p, key.n - 5)) return true;
     return false;
@@ -301,6 +304,9 @@ static bool write(bool leef, text version, const text *head) {
     if (!put(literal("event_format"), (text){format, n}, false)) return false;
     for (int32_t i = 1; i < (leef ? 5 : HEAD); i++)
         if (!put(literal(names[i]), head[i], i == HEAD - 1)) return false;
+    label_count = 0;
+    for (int32_t i = 0; set.labels && i < count; i++)
+        if (is_label(pairs[i].key)) labelled[label_count++] = i;
     for (int32_t i = 0; i < count; i++) {
         if (leef && is(pairs[i].key, "sev")) grade = pairs[i].value;
         if (!names_another(pairs[i].key) && !put(label(pairs[i].key), pairs[i].value, true)) return false;

@@ -2,6 +2,7 @@ package wasmhost
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -39,8 +40,8 @@ type compileCache struct {
 	slots   chan struct{} // one for each that is being compiled
 	release func() error  // of a directory that ends with us; nil: it stays
 
-	mu     sync.Mutex
-	making map[string]chan struct{} // by key; closed when it is made, or failed
+	mu   sync.Mutex
+	busy map[string]chan struct{} // keys that somebody has to do with; closed when that is over
 }
 
 const (
@@ -56,7 +57,7 @@ const (
 func openCache(o Options, interpret bool, log *slog.Logger) (*compileCache, error) {
 	c := &compileCache{
 		dir: o.CacheDir, most: o.CacheSize, command: o.Compiler, try: interpret, log: log,
-		slots: make(chan struct{}, runtime.GOMAXPROCS(0)), making: map[string]chan struct{}{},
+		slots: make(chan struct{}, runtime.GOMAXPROCS(0)), busy: map[string]chan struct{}{},
 	}
 	if c.most == 0 {
 		c.most = cacheSize
@@ -183,41 +184,41 @@ func (c *compileCache) forget(key string) {
 	os.Remove(path)
 }
 
-// make compiles a module into the cache. A second caller for the same module waits for the first.
-func (c *compileCache) make(ctx context.Context, key string, module []byte) error {
+// alone waits until nobody else has to do with a module and returns what lets the next one in. Of two at once the second
+// would compile in vain; and wazero hands out to the second what the first has not quite read.
+func (c *compileCache) alone(ctx context.Context, key string) (leave func(), err error) {
 	c.mu.Lock()
-	made, busy := c.making[key]
-	if !busy {
-		made = make(chan struct{})
-		c.making[key] = made
-	}
-	c.mu.Unlock()
-	if busy {
-		select {
-		case <-made: // whether it went well, the caller sees
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	defer func() {
-		c.mu.Lock()
-		delete(c.making, key)
+	for busy := c.busy[key]; busy != nil; busy = c.busy[key] {
 		c.mu.Unlock()
-		close(made)
-	}()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		c.mu.Lock()
+	}
+	done := make(chan struct{})
+	c.busy[key] = done
+	c.mu.Unlock()
+	return func() {
+		c.mu.Lock()
+		delete(c.busy, key)
+		c.mu.Unlock()
+		close(done)
+	}, nil
+}
+
+// make compiles a module into the cache.
+func (c *compileCache) make(ctx context.Context, key string, module []byte) error {
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	work, err := os.MkdirTemp(c.root, workPrefix)
-	if err != nil {
-		return cacheFault(err)
-	}
-	defer os.RemoveAll(work)
-	o := &compileOrder{Root: c.root, Work: work, Key: key, Interpret: c.try, Size: len(module)}
+	o := &compileOrder{Root: c.root, Work: filepath.Join(c.root, workPrefix+rand.Text()), Key: key, Interpret: c.try, Size: len(module)}
+	defer os.RemoveAll(o.Work)
+	var err error
 	if c.command == nil {
 		err = o.carryOut(ctx, module)
 	} else {

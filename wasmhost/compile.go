@@ -33,6 +33,11 @@ func (h *Host) compile(ctx context.Context, module []byte) (wazero.CompiledModul
 		return compileModule(ctx, h.runtime, module)
 	}
 	key := cacheKey(module)
+	leave, err := h.cache.alone(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	// Another weir may empty the cache, and a file may be damaged, right behind us.
 	for range 3 {
 		if h.cache.has(key) {

@@ -50,6 +50,7 @@ func (l limits) set(expired func()) error {
 			unix.Setpriority(unix.PRIO_PROCESS, id, compileNice)
 		}
 	}
+	os.WriteFile("/proc/self/comm", []byte("weir-compile"), 0)
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // when the machine is out of memory: the compiler, not the router
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // module.
 type compileOrder struct {
 	Root      string // of the cache
-	Work      string // a folder in it that is the order's own; who gave the order removes it
+	Work      string // a folder in it that carryOut makes; who gave the order removes it
 	Key       string // of the module
 	Interpret bool
 	Size      int // bytes of the module
@@ -45,6 +45,9 @@ const (
 // carryOut compiles the module in this process, without any limit of its own but what reading it back may take. The
 // cache has it on return, whole, or not at all.
 func (o *compileOrder) carryOut(ctx context.Context, module []byte) error {
+	if err := o.begin(); err != nil {
+		return cacheFault(err)
+	}
 	if o.Interpret {
 		took, err := measureLoad(ctx, runtimeConfig(true), module)
 		if err == nil {
@@ -97,6 +100,12 @@ func (o *compileOrder) carryOut(ctx context.Context, module []byte) error {
 		return cacheFault(err)
 	}
 	return o.enter(e)
+}
+
+func (o *compileOrder) begin() error {
+	o.making.Lock()
+	defer o.making.Unlock()
+	return os.Mkdir(o.Work, 0o700)
 }
 
 func (o *compileOrder) workCache() (wazero.CompilationCache, error) {

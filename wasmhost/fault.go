@@ -56,6 +56,9 @@ func explain(err error) (c cause, text, trace string) {
 	if e, ok := errors.AsType[*sys.ExitError](err); ok {
 		return causeExit, fmt.Sprintf("the guest left with proc_exit(%d)", e.ExitCode()), ""
 	}
+	if e, ok := errors.AsType[*badAnswer](err); ok {
+		return causeFailed, e.text, ""
+	}
 	text, trace = splitTrace(err)
 	if _, ok := errors.AsType[runtime.Error](err); ok { // in a host function: the guest's trap, but our mistake
 		_, stack, _ := strings.Cut(err.Error(), "\n\nGo runtime stack trace:\n")
@@ -66,6 +69,16 @@ func explain(err error) (c cause, text, trace string) {
 		return causeStack, text, trace
 	}
 	return causeTrap, text, trace
+}
+
+// explain does the same with what is known of the instance.
+func (in *instance) explain(err error) (c cause, text, trace string) {
+	c, text, trace = explain(err)
+	// Whether memory.grow was refused is not seen; guests trap when their allocator gives up.
+	if size := in.size(); c == causeTrap && in.program.atLimit && size >= in.program.memory/10*9 {
+		c, text = causeMemory, fmt.Sprintf("%s, with %d of at most %d bytes of memory in use", text, size, in.program.memory)
+	}
+	return c, text, trace
 }
 
 // splitTrace parts wazero's error text from the guest's stack trace.

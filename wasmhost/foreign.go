@@ -45,9 +45,6 @@ var foreignABIs = []foreign{
 	{"Javy (dynamic)", func(m *meter.Module) bool {
 		return slices.ContainsFunc(m.Imports, func(i meter.Import) bool { return strings.HasPrefix(i.Module, "javy") })
 	}, "a dynamically linked Javy module, which needs a second module beside it: " + rebuild},
-	{"WASI program", func(m *meter.Module) bool {
-		return hasExport(m, "_start") && !slices.ContainsFunc(m.Imports, func(i meter.Import) bool { return i.Module != "wasi_snapshot_preview1" })
-	}, "a WASI program that reads standard input; this version of weir runs weir_v1 filters only: " + rebuild},
 }
 
 func from(module string) func(*meter.Module) bool {

@@ -33,6 +33,7 @@ type instance struct {
 	parser         router.RecordParser
 	stdout, stderr lineLog
 	served         uint64 // messages
+	wasiCalls      uint32
 	opened         int    // files
 	units          uint64 // of clock, as far as they are in the guest's counts
 	memory         int64  // bytes of linear memory, as far as they are in the guest's counts

@@ -127,7 +127,11 @@ func (l *lane) filter(ctx context.Context, b *router.Batch, msgs []*router.Messa
 			}
 		}
 		if t, ok := l.in.talk.(batcher); ok {
-			return l.whole(t, b, msgs)
+			ok, stop := l.whole(ctx, t, b, msgs)
+			if !ok && stop == nil && l.failedTooOften() {
+				stop = &router.Held{Done: len(msgs), Retry: trialPause, Cause: l.guest.breaker.cause()}
+			}
+			return stop
 		}
 		units := l.in.clock.Units()
 		ok, stop := l.message(b, m)
@@ -150,36 +154,38 @@ func (l *lane) filter(ctx context.Context, b *router.Batch, msgs []*router.Messa
 	return nil
 }
 
-// whole gives all of msgs to an instance that lives for one batch.
-func (l *lane) whole(t batcher, b *router.Batch, msgs []*router.Message) *router.Held {
+// whole gives all of msgs to an instance that lives for one batch. ok is false when the guest failed; stop is set when
+// weir is to stop for it, or gives up.
+func (l *lane) whole(ctx context.Context, t batcher, b *router.Batch, msgs []*router.Message) (ok bool, stop *router.Held) {
 	in := l.in
+	l.in = nil
 	l.calls += len(msgs)
 	in.begin(b, nil)
+	cancel := context.AfterFunc(ctx, in.clock.Cancel)
 	err := t.batch(in, b, msgs)
+	cancel()
 	in.flushOutput()
 	if err == nil {
 		in.discard()
-		l.in = nil
-		return nil
+		return true, nil
 	}
-	cause, text, trace := explain(err)
+	cause, text, trace := in.explain(err)
+	if cause == causeCancelled { // nothing was done
+		in.discard()
+		l.calls -= len(msgs)
+		return false, &router.Held{Retry: time.Second, Cause: context.Cause(ctx)}
+	}
 	l.costs(in.clock.Spent())
 	in.discard()
-	l.in, l.lost = nil, true
+	l.lost = true
 	l.failed += len(msgs)
 	l.guest.faulted(cause, text, trace)
-	var stop *router.Held
 	for _, m := range msgs {
-		stop = l.onError(b, m, cause, text)
+		if stop = l.onError(b, m, cause, text); stop != nil {
+			stop.Done = len(msgs)
+		}
 	}
-	switch {
-	case stop != nil:
-		stop.Done = len(msgs)
-		return stop
-	case l.failedTooOften():
-		return &router.Held{Done: len(msgs), Retry: trialPause, Cause: l.guest.breaker.cause()}
-	}
-	return nil
+	return false, stop
 }
 
 // The verdicts of weir_process (filters/ABI.md).
@@ -228,11 +234,7 @@ func (l *lane) fail(b *router.Batch, m *router.Message, verdict int32, err error
 	cause, text, trace := causeFailed, reasonOr(in.reason, "the filter gave no reason"), ""
 	switch {
 	case err != nil:
-		cause, text, trace = explain(err)
-		// Whether memory.grow was refused is not seen; guests trap when their allocator gives up.
-		if size := in.size(); cause == causeTrap && in.program.atLimit && size >= in.program.memory/10*9 {
-			cause, text = causeMemory, fmt.Sprintf("%s, with %d of at most %d bytes of memory in use", text, size, in.program.memory)
-		}
+		cause, text, trace = in.explain(err)
 	case verdict != failed:
 		cause, text = causeVerdict, fmt.Sprintf("verdict %d", verdict)
 		if len(in.reason) > 0 {
@@ -313,15 +315,15 @@ func (l *lane) whileOpen(ctx context.Context, b *router.Batch, msgs []*router.Me
 			l.renew(ctx)
 		}
 		if l.in != nil {
-			ok, stop := l.message(b, msgs[0])
+			ok, stop := l.try(ctx, b, msgs[:1])
 			if ok {
 				g.mend()
 				return 1, nil
 			}
-			if done = 1; stop != nil {
-				stop.Done = done
-				return done, stop
+			if stop != nil {
+				return stop.Done, stop
 			}
+			done = 1
 		}
 	}
 	if (g.onError == Pass || g.onError == Drop) && g.breaker.openFor(now) > goByAfter {
@@ -336,6 +338,17 @@ func (l *lane) whileOpen(ctx context.Context, b *router.Batch, msgs []*router.Me
 		return done, nil
 	}
 	return done, &router.Held{Done: done, Retry: trialPause, Cause: g.breaker.cause()}
+}
+
+// try gives one message to the guest.
+func (l *lane) try(ctx context.Context, b *router.Batch, msgs []*router.Message) (ok bool, stop *router.Held) {
+	if t, ok := l.in.talk.(batcher); ok {
+		return l.whole(ctx, t, b, msgs)
+	}
+	if ok, stop = l.message(b, msgs[0]); stop != nil {
+		stop.Done = 1
+	}
+	return ok, stop
 }
 
 // failedTooOften adds this batch up to now and reports whether the breaker is open.

@@ -75,6 +75,7 @@ func (c *wasiCharge) Before(ctx context.Context, _ api.Module, f api.FunctionDef
 	if in.program.memory == 0 {
 		panic(&guestFault{f.Name() + " was called by a guest without memory"})
 	}
+	in.wasiCalls++
 	n := uint64(0)
 	for _, l := range c.lists {
 		n += uint64(uint32(params[l.at])) * uint64(l.size)

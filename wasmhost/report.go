@@ -22,6 +22,7 @@ type Report struct {
 	Imports []string
 	Exports []string
 	Memory  string   // pages of 64 KiB
+	Keeps   bool     // keys and values on the host's side, up to [MostKept] bytes
 	Refused []string // why; empty when it may be loaded. Whether it starts is not looked at
 }
 
@@ -44,6 +45,9 @@ func (h *Host) inspect(m *meter.Module, c *Config, r *Report) *abi {
 		return nil
 	}
 	r.ABI = a.name
+	r.Keeps = slices.ContainsFunc(m.Imports, func(im meter.Import) bool {
+		return im.Module == weirModule && (im.Name == "kv_set" || im.Name == "kv_add")
+	})
 	for _, im := range m.Imports {
 		if why := h.refuseImport(a, m, im); why != "" {
 			r.Refused = append(r.Refused, why)

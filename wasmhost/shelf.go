@@ -26,10 +26,10 @@ type kept struct {
 
 // Quotas of one filter (filters/ABI.md).
 const (
-	mostKept      = 10_000
-	mostKeptBytes = 16 << 20
-	mostMetrics   = 1000
-	keptOverhead  = 100 // bytes of a key beside its text
+	mostKeys     = 10_000
+	MostKept     = 16 << 20 // bytes
+	mostMetrics  = 1000
+	keptOverhead = 100 // bytes of a key beside its text
 )
 
 var epoch = time.Now()
@@ -113,7 +113,7 @@ func (s *shelf) make(key []byte, n int) *kept {
 
 // fits reports whether there is room for more; at most once a second it makes some by taking out what has ended.
 func (s *shelf) fits(keys, bytes int) bool {
-	full := func() bool { return len(s.values)+keys > mostKept || s.bytes+bytes > mostKeptBytes }
+	full := func() bool { return len(s.values)+keys > mostKeys || s.bytes+bytes > MostKept }
 	if !full() {
 		return true
 	}

@@ -46,12 +46,14 @@ func check(c *cobra.Command, connect bool) error {
 		return err
 	}
 	s, doc := loadSettings(c)
+	var guests []*wasmhost.Guest
 	if doc.Err() == nil {
 		s.resolve(doc)
-		host, guests, err := loadGuests(c.Context(), s, doc, "", log)
+		host, loaded, err := loadGuests(c.Context(), s, doc, "", log)
 		if err != nil {
 			return usageError{err}
 		}
+		guests = loaded
 		defer closeGuests(host, guests)
 		s.tryPlaces(doc)
 		s.tryMemory(doc)
@@ -65,7 +67,7 @@ func check(c *cobra.Command, connect bool) error {
 	if doc.Err() != nil {
 		return refuse(c, doc)
 	}
-	s.printSum(c.OutOrStdout())
+	s.printSum(c.OutOrStdout(), guests)
 	fmt.Fprintf(c.OutOrStdout(), "%s: fine\n", strings.Join(doc.Files(), ", "))
 	return nil
 }

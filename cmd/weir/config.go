@@ -131,6 +131,9 @@ func (s *settings) resolve(doc *config.Document) {
 		if _, stock := f.Value.Stock(); !stock {
 			f.Value.Module = f.Place.Resolve(f.Value.Module)
 		}
+		for k := range f.Value.FS {
+			f.Value.FS[k].Path = f.Place.Resolve(f.Value.FS[k].Path)
+		}
 	}
 }
 

@@ -3,12 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/weirlog/weir/filters/stock"
 	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/file"
@@ -18,7 +16,8 @@ import (
 // memorySum is what weir needs when everything is full.
 type memorySum struct {
 	messages, guests config.Size
-	rows             []string // one for each filter
+	linear           config.Size // of guests, what is not on Go's heap
+	rows             []string    // one for each filter
 }
 
 const (
@@ -26,38 +25,34 @@ const (
 	codeGrowth = 8        // bytes of machine code and its tables for each byte of a module, at most
 )
 
-func (s *settings) memorySum() memorySum {
+// memorySum adds up what loaded filters may take. All filters are loaded.
+func (s *settings) memorySum(guests []*wasmhost.Guest) memorySum {
 	sum := memorySum{messages: s.Memory}
-	for _, e := range s.Filters {
+	for i, e := range s.Filters {
 		n := runtime.GOMAXPROCS(0)
 		if e.Value.Instances == wasmhost.One {
 			n = 1
 		}
-		code := config.Size(moduleSize(&e.Value)) * codeGrowth
-		one := e.Value.Memory*config.Size(n) + code
+		r := guests[i].Report()
+		code := config.Size(r.Size) * codeGrowth
+		linear := e.Value.Memory * config.Size(n)
+		one := linear + code
+		row := fmt.Sprintf("filter %s: %d × %v and %v of code", e.Name, n, e.Value.Memory, about(code))
+		if r.Keeps {
+			one += wasmhost.MostKept
+			row += fmt.Sprintf(", and %v of keys", config.Size(wasmhost.MostKept))
+		}
 		sum.guests += one
-		sum.rows = append(sum.rows, fmt.Sprintf("  %9s  filter %s: %d × %v and %v of code", about(one), e.Name, n, e.Value.Memory, about(code)))
+		sum.linear += linear
+		sum.rows = append(sum.rows, fmt.Sprintf("  %9s  %s", about(one), row))
 	}
 	return sum
 }
 
-// moduleSize is how many bytes a filter's module has; 0 when it cannot be read.
-func moduleSize(f *wasmhost.Config) int64 {
-	if name, ok := f.Stock(); ok {
-		b, _ := stock.Module(name)
-		return int64(len(b))
-	}
-	info, err := os.Stat(f.Module)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
 func (m memorySum) total() config.Size { return m.messages + m.guests + ownMemory }
 
-func (s *settings) printSum(w io.Writer) {
-	sum := s.memorySum()
+func (s *settings) printSum(w io.Writer, guests []*wasmhost.Guest) {
+	sum := s.memorySum(guests)
 	fmt.Fprintf(w, "memory, when everything is full:\n")
 	fmt.Fprintf(w, "  %9s  messages in flight (memory:)\n", about(sum.messages))
 	for _, row := range sum.rows {

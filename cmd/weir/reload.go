@@ -33,6 +33,7 @@ until it is done, and tells what came of it.`,
 		if doc.Err() != nil {
 			return refuse(c, doc)
 		}
+		s.resolve(doc)
 		if s.Admin == nil {
 			return usagef("this configuration has no admin: section, by which weir could be asked; kill -HUP does the same")
 		}

@@ -58,7 +58,6 @@ func run(c *cobra.Command) error {
 	for _, w := range doc.Warnings() {
 		log.Warn(config.Redact(w.What), "at", w.Place.String(), "try", w.Hint)
 	}
-	limitMemory(s.memorySum())
 
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
@@ -73,6 +72,7 @@ func run(c *cobra.Command) error {
 		}
 		return err
 	}
+	limitMemory(s.memorySum(p.guests))
 	collectOften()
 	debug.FreeOSMemory() // what loading the filters took
 	if configPaths(c) == nil {
@@ -84,7 +84,7 @@ func run(c *cobra.Command) error {
 // limitMemory keeps the collector from doubling what the configuration bounds.
 func limitMemory(sum memorySum) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(sum.total()))
+		debug.SetMemoryLimit(int64(sum.total() - sum.linear))
 	}
 }
 

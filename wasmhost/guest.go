@@ -31,6 +31,7 @@ type Guest struct {
 	near    atomic.Uint64 // the message's own keys whose near names were told, a bit each
 	nursery nursery
 	swap    swap
+	profile profile
 
 	one bool // all lanes share lanes[0]
 

@@ -33,6 +33,7 @@ type Options struct {
 	Log        *slog.Logger // nil: nothing is logged
 	MaxMessage int          // the longest message of any source, in bytes; values may be as long, at least 1 MiB
 	TellAll    bool         // every line of a guest and every fault is logged, for tools; else there are bounds
+	Profile    bool         // guests say where their units are spent; slower, for tools: see [Guest.TakeProfile]
 	Interpret  bool         // do not compile, even where that is possible; 30 to 50 times slower
 }
 
@@ -40,6 +41,7 @@ type Options struct {
 type Host struct {
 	log       *slog.Logger
 	tellAll   bool
+	profile   bool
 	runtime   wazero.Runtime
 	cache     *compileCache // nil: nothing is kept
 	interpret bool
@@ -57,7 +59,7 @@ type Host struct {
 // Open makes the runtime that all filters share. The compile cache is refused when others could have written to it,
 // because its content is executed.
 func Open(ctx context.Context, o Options) (*Host, error) {
-	h := &Host{log: o.Log, tellAll: o.TellAll, patience: 1, mostValue: max(1<<20, o.MaxMessage), own: map[string]*shelf{}}
+	h := &Host{log: o.Log, tellAll: o.TellAll, profile: o.Profile, patience: 1, mostValue: max(1<<20, o.MaxMessage), own: map[string]*shelf{}}
 	if name, err := os.Hostname(); err == nil {
 		h.hostname = []byte(name)
 	}
@@ -91,7 +93,7 @@ const interpreterPatience = 20
 // provide makes the modules that guests import from.
 func (h *Host) provide(ctx context.Context) error {
 	h.provided = map[*hostModule]api.Module{}
-	add := func(name string, functions []hostFunction) (api.Module, error) {
+	add := func(ctx context.Context, name string, functions []hostFunction) (api.Module, error) {
 		b := h.runtime.NewHostModuleBuilder(name)
 		for _, f := range functions {
 			b.NewFunctionBuilder().WithGoModuleFunction(f.call, valueTypes(f.params), valueTypes(f.results)).Export(f.name)
@@ -102,14 +104,18 @@ func (h *Host) provide(ctx context.Context) error {
 		}
 		return h.runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig()) // b.Instantiate's module cannot be a resolver's
 	}
-	if _, err := add(meter.TickModule, []hostFunction{{meter.TickName, "i", "i", tick}, {meter.KeepName, "xii", "x", keepException}}); err != nil {
+	ticks := ctx
+	if h.profile {
+		ticks = experimental.WithFunctionListenerFactory(ctx, profiler{})
+	}
+	if _, err := add(ticks, meter.TickModule, []hostFunction{{meter.TickName, "i", "i", tick}, {meter.KeepName, "xii", "x", keepException}}); err != nil {
 		return err
 	}
 	for _, a := range abis {
 		for i := range a.modules {
 			hm := &a.modules[i]
 			// Several ABIs have an env: what a guest gets is decided by program.resolve.
-			m, err := add(fmt.Sprintf("%s/%s/%d", a.name, hm.name, i), hm.functions)
+			m, err := add(ctx, fmt.Sprintf("%s/%s/%d", a.name, hm.name, i), hm.functions)
 			if err != nil {
 				return err
 			}

@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,7 +59,7 @@ Times are of this machine and of this moment; units are the same everywhere, but
 		if err != nil {
 			return err
 		}
-		host, err := openHost(c.Context(), log)
+		host, err := openHost(c.Context(), wasmhost.Options{Log: log})
 		if err != nil {
 			return err
 		}
@@ -79,8 +77,7 @@ Times are of this machine and of this moment; units are the same everywhere, but
 		if err := measure(c.Context(), records, lasts, own, empty); err != nil {
 			return err
 		}
-		cfg.Time = forever
-		if own.units, err = countUnits(c.Context(), host, cfg, records, lasts/4); err != nil {
+		if err := own.count(c.Context(), cfg, records, lasts/4); err != nil {
 			return err
 		}
 		printBench(c.OutOrStdout(), records, own, empty)
@@ -147,11 +144,12 @@ type benched struct {
 	guest    *wasmhost.Guest
 	filter   router.Filter
 	messages int
-	spent    time.Duration   // on messages, in batches
-	batches  []time.Duration // of a message, the mean of each batch
-	alone    []time.Duration // of each message in a batch of its own
-	units    []uint64        // of some messages
-	verdicts map[string]int  // of those
+	spent    time.Duration     // on messages, in batches
+	batches  []time.Duration   // of a message, the mean of each batch
+	alone    []time.Duration   // of each message in a batch of its own
+	units    []uint64          // of each of counted messages
+	where    map[string]uint64 // all of those units, by function
+	verdicts map[string]int    // of those
 	before   wasmhost.Usage
 }
 
@@ -254,34 +252,6 @@ func measure(ctx context.Context, records [][]byte, lasts time.Duration, filters
 	})
 }
 
-// countUnits gives each record to a filter whose units are exact, and therefore slow, for at most that long.
-func countUnits(ctx context.Context, host *wasmhost.Host, cfg wasmhost.Config, records [][]byte, lasts time.Duration) (units []uint64, err error) {
-	guest, err := host.Load(ctx, "units", cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer guest.Close(ctx)
-	for began := time.Now(); !guest.CountExactly(); { // a first grant is to be used up
-		if time.Since(began) > lasts+time.Second || ctx.Err() != nil {
-			return nil, ctx.Err() // it does so little that nothing is counted
-		}
-		b := router.NewBatch(benchRoom, 1<<20)
-		for range benchBatch {
-			addRecord(b, records[0]) // which was read before
-		}
-		guest.Filter(0).Apply(ctx, b)
-		b.Discard()
-	}
-	for began, i := time.Now(), 0; i < len(records) && time.Since(began) < lasts; i++ {
-		trial, err := guest.Try(ctx, records[i])
-		if err != nil {
-			return nil, err
-		}
-		units = append(units, uint64(trial.Units))
-	}
-	return units, nil
-}
-
 // apply gives a batch to the filter, as a lane does.
 func (f *benched) apply(ctx context.Context, b *router.Batch) error {
 	for {
@@ -296,52 +266,4 @@ func (f *benched) apply(ctx context.Context, b *router.Batch) error {
 		}
 		return fmt.Errorf("bench: %s stopped working: %w", f.name, held.Cause)
 	}
-}
-
-// printBench prints the figures of the filter beside those of the one that does nothing.
-func printBench(w io.Writer, records [][]byte, own, empty *benched) {
-	size := 0
-	for _, r := range records {
-		size += len(r)
-	}
-	fmt.Fprintf(w, "%s: %d messages of %d different ones, %d bytes as records; %s/%s, %d CPUs\n\n",
-		own.name, own.messages+len(own.alone), len(records), size/len(records), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	fmt.Fprintf(w, "%-22s%14s%14s\n", "", "this filter", "an empty one")
-	row := func(name string, of func(f *benched) any) {
-		fmt.Fprintf(w, "%-22s%14v%14v\n", name, of(own), of(empty))
-	}
-	row("ns a message, mean", func(f *benched) any { return f.spent.Nanoseconds() / int64(f.messages) })
-	row("of a usual batch", func(f *benched) any { return part(f.batches, 50).Nanoseconds() })
-	row("messages/s and core", func(f *benched) any { return int64(float64(f.messages) / f.spent.Seconds()) })
-	row("alone, p50 ns", func(f *benched) any { return part(f.alone, 50).Nanoseconds() })
-	row("alone, p99 ns", func(f *benched) any { return part(f.alone, 99).Nanoseconds() })
-	for _, p := range []struct {
-		name    string
-		percent int
-	}{{"units, p50", 50}, {"units, p99", 99}, {"units, most", 100}} {
-		row(p.name, func(f *benched) any {
-			if f.units == nil {
-				return "-"
-			}
-			return part(f.units, p.percent)
-		})
-	}
-	row("memory, KiB", func(f *benched) any { return f.guest.Usage().Memory >> 10 })
-	row("memory grew by, KiB", func(f *benched) any { return (f.guest.Usage().Memory - f.before.Memory) >> 10 })
-	fmt.Fprintln(w)
-	for _, verdict := range []string{"keep", "drop", "skip", "reject", "failed"} {
-		if n := own.verdicts[verdict]; n > 0 {
-			fmt.Fprintf(w, "%s %.1f%%  ", verdict, 100*float64(n)/float64(len(own.alone)))
-		}
-	}
-	fmt.Fprintln(w)
-}
-
-// part returns the value below which percent of them lie.
-func part[T time.Duration | uint64](all []T, percent int) T {
-	if len(all) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[(len(sorted)-1)*percent/100]
 }

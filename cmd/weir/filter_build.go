@@ -46,7 +46,7 @@ A compiler that is missing is told with what to install.`,
 
 // inspectModule looks at a module under the default limits.
 func inspectModule(c *cobra.Command, module string) (wasmhost.Report, error) {
-	host, err := openHost(c.Context(), nil)
+	host, err := openHost(c.Context(), wasmhost.Options{})
 	if err != nil {
 		return wasmhost.Report{}, err
 	}

@@ -27,7 +27,7 @@ func newFilterInspectCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		host, err := openHost(c.Context(), nil)
+		host, err := openHost(c.Context(), wasmhost.Options{})
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ MODULE is a .wasm file, stock:NAME, or the folder of a filter.`,
 		if err != nil {
 			return err
 		}
-		host, err := openHost(c.Context(), log)
+		host, err := openHost(c.Context(), wasmhost.Options{Log: log})
 		if err != nil {
 			return err
 		}

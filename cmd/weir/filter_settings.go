@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,8 +125,8 @@ func moduleAt(arg string) (guestModule, error) {
 
 // openHost makes the runtime for one filter at a terminal. Compiled modules are kept for the next time where that is
 // possible.
-func openHost(ctx context.Context, log *slog.Logger) (*wasmhost.Host, error) {
-	o := wasmhost.Options{Log: log, MaxMessage: mostRecord, CacheDir: userCache(), Compiler: compiler()}
+func openHost(ctx context.Context, o wasmhost.Options) (*wasmhost.Host, error) {
+	o.MaxMessage, o.CacheDir, o.Compiler = mostRecord, userCache(), compiler()
 	host, err := wasmhost.Open(ctx, o)
 	if err != nil && o.CacheDir != "" {
 		o.CacheDir = ""

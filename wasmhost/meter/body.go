@@ -29,6 +29,7 @@ type walker struct {
 
 // body is one function with a body, as found.
 type body struct {
+	index         uint32 // among the functions with a body
 	groups        int    // of locals
 	locals        []byte // their declarations, in shortest form
 	scratch       uint32 // index of the first free local
@@ -69,33 +70,6 @@ type call struct {
 	point  int
 	callee uint32 // among those with a body; behind them, the type of a call_indirect or call_ref
 	tail   bool   // the caller's frame is gone by then
-}
-
-// frame is an open block, loop or if, or the function itself.
-type frame struct {
-	op       byte // opBlock, opLoop, opIf, opElse; 0 the function
-	outer    int  // the point that pays in front of it and behind it
-	targeted bool // branched to
-
-	base  int // values on the operand stack below it
-	block block
-	head  int // in buf, behind its type
-
-	caught caught // what to do behind it, or of a loop, what is done at its head
-}
-
-// block is what a block takes and leaves, and the numbers of these lists.
-type block struct {
-	params, results     []valueType
-	paramsNo, resultsNo uint32
-}
-
-// label is the list of what a branch to the frame brings.
-func (f *frame) label() uint32 {
-	if f.op == opLoop {
-		return f.block.paramsNo
-	}
-	return f.block.resultsNo
 }
 
 const (
@@ -149,7 +123,7 @@ func (rw *rewriter) walk() *walker {
 func (w *walker) body(index uint32) {
 	r := &w.r
 	t := w.rw.types[index]
-	b := body{start: len(w.buf), first: len(w.points), results: t.results}
+	b := body{index: uint32(len(w.bodies)), start: len(w.buf), first: len(w.points), results: t.results}
 	b.calls[0], b.edits[0] = len(w.calls), len(w.edits)
 	w.wide = t.has(v128)
 	w.localGroups(&b, t.params)
@@ -284,81 +258,4 @@ func (w *walker) instruction(b *body) {
 	}
 	w.buf = append(w.buf, op)
 	w.operands(at, ins)
-}
-
-// close ends a block, or turns from its first arm to the second.
-func (w *walker) close(at int, op byte) {
-	w.buf = append(w.buf, op)
-	f := &w.frames[len(w.frames)-1]
-	if op == opElse {
-		if f.op != opIf {
-			w.r.fail(at, "else", "malformed: there is no if for it", "")
-		}
-		f.op = opElse
-		w.grow(f.base + len(f.block.params) - w.height.now)
-		w.point = f.outer
-		return
-	}
-	if f.op == opLoop && !f.targeted {
-		w.points[w.point].payer = f.outer // never repeated: no loop
-	}
-	w.point = f.outer
-	w.grow(f.base + len(f.block.results) - w.height.now)
-	if f.op == opTryTable {
-		w.buf = append(w.buf, opEnd) // of the block around it
-		w.tries--
-	}
-	if f.caught.here && f.op != opLoop && len(w.frames) > 1 {
-		w.edits = append(w.edits, edit{at: len(w.buf), kind: restores, caught: f.caught})
-	}
-	w.frames = w.frames[:len(w.frames)-1]
-}
-
-// blockType copies a block type.
-func (w *walker) blockType(at int) (b block) {
-	r, rw := &w.r, w.rw
-	typeAt := r.pos
-	t := r.signed(33)
-	w.blocks++
-	values := uint64(w.locals)
-	if t >= 0 {
-		if t >= int64(len(rw.types)) {
-			r.fail(typeAt, "block type", fmt.Sprintf("index %d, but there are %d types", t, len(rw.types)), "")
-		}
-		if r.err == nil {
-			b = block{rw.types[t].params, rw.types[t].results, rw.labels[t][0], rw.labels[t][1]}
-			values += uint64(len(b.params) + len(b.results))
-			w.buf = appendSigned(w.buf, t)
-		}
-	} else {
-		switch {
-		case t == -64:
-			w.buf = append(w.buf, 0x40)
-		case t < -64:
-			r.fail(typeAt, "block type", "malformed: there is no such type", "")
-		default:
-			var v valueType
-			switch k := byte(t & 0x7f); {
-			case k == refNull:
-				v = rw.heapType(r, typeAt, uint32(len(rw.types)))
-			case k == ref:
-				v = rw.heapType(r, typeAt, uint32(len(rw.types))) | nonNull
-			case !isValueType(k):
-				r.refuseType(typeAt, k)
-			default:
-				if v = valueType(k); k == exnref {
-					rw.needExceptions(r, typeAt, "value type exnref")
-				}
-			}
-			if b.results = []valueType{v}; v < 256 {
-				b.results = alone[v][:]
-			}
-			w.buf = appendValueType(w.buf, v)
-		}
-		b.resultsNo = rw.lists.number(b.results)
-	}
-	if values*uint64(w.blocks) > MaxLocalBlocks && r.err == nil {
-		r.fail(at, "body", fmt.Sprintf("%d locals over %d or more blocks, the limit of their product is %d", values, w.blocks, MaxLocalBlocks), "split the function; clang: -fno-inline")
-	}
-	return b
 }

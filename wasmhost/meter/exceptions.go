@@ -64,7 +64,6 @@ func (rw *rewriter) signature(at int, what string, t uint32) {
 func (rw *rewriter) tag(w []byte, what string) []byte {
 	r := &rw.r
 	at := r.pos
-	rw.needExceptions(r, at, what)
 	if attribute := r.byte(); attribute != 0 && r.err == nil {
 		r.fail(at, what, fmt.Sprintf("malformed: there are no tags of kind %#x", attribute), "")
 	}

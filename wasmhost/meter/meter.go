@@ -5,13 +5,20 @@
 // instructions, in a global that it cannot reach, and call back into Go each time a chunk of them is used up. A
 // [Clock] answers that call: it looks at the time and at cancellation, and grants another chunk or stops the guest.
 //
-// What the meter cannot count is refused, by byte offset and opcode. It knows the whole of WebAssembly 2.0 without
-// threads, that is the features that wazero calls CoreFeaturesV2, and nothing else.
+// What the meter cannot count is refused, by byte offset and opcode, with the way to build without it. It knows
+// WebAssembly 2.0 (what wazero calls CoreFeaturesV2), extended constants, tail calls, typed function references, and,
+// where [Limits].Exceptions is set, exceptions in their final encoding: with wazero's features of these names on. It
+// refuses threads, 64-bit and several memories, garbage-collected types and all else.
+//
+// The module that it hands on is written anew, each instruction in its shortest form: wazero reads some bytes in
+// another way than the specification, and with the newer features takes modules whose types do not fit, which would
+// then reach its own memory. What is meant by that stands where it is prevented: constants ([Rewrite]'s type checks),
+// br_table, select, ref.null, exnref.
 //
 // # The host's side
 //
-// The rewritten module imports one function more, [TickModule].[TickName], as the last of its imported functions,
-// (i32) -> i32. The host provides it once for all guests, finds the instance's Clock (through the call's context) and
+// The rewritten module imports one function more, [TickModule].[TickName], behind those that it imports itself,
+// (i32) -> i32; where limits ask for them, [KeepName] and [SpentName] follow. The host provides it once for all guests, finds the instance's Clock (through the call's context) and
 // answers:
 //
 //	func(ctx context.Context, _ api.Module, stack []uint64) {
@@ -29,7 +36,14 @@
 // function's entry, so code that is jumped over counts as well: Go, whose functions are one loop around everything,
 // counts many more units than it runs instructions. Units order work by size; time decides.
 //
-// Functions that may call themselves, directly or through others, count their stack as well, up to [MaxStack].
+// Functions that may call themselves, directly or through others, count their stack as well, up to [MaxStack]. A tail
+// call gives back its caller's first. In a module that catches exceptions, all functions that call others count theirs,
+// up to a quarter of that.
+//
+// # Names
+//
+// Traces show the author's functions: the name section is kept and moved along, and functions without a name get that
+// of their export, or their own number.
 package meter
 
 import "fmt"
@@ -39,6 +53,11 @@ const (
 	TickModule = "weir_meter"
 	TickName   = "tick"
 	KeepName   = "keep"
+
+	// SpentName is (i32, i32) -> (), provided where [Limits].Profile is set. It is told a function, in the guest's own
+	// numbering, and the units that it is about to spend, each time that it pays. Small functions are paid for by
+	// their callers.
+	SpentName = "spent"
 )
 
 // FirstChunk is the number of units with which a fresh instance starts, so that its start function is counted too.
@@ -52,9 +71,12 @@ type Limits struct {
 	MemoryPages uint32
 	// TableElements is the same for each table. 0 means 65 536.
 	TableElements uint32
-	// Exceptions allows the module to throw and catch (try_table, throw, throw_ref, tags). The host provides
-	// [TickModule].[KeepName] then.
+	// Exceptions allows the module to throw and catch (try_table, throw, throw_ref). The host provides [KeepName] then,
+	// see [Clock.Keep]. wazero's compiler loses what the body of a try_table sets a local to when the same function
+	// catches.
 	Exceptions bool
+	// Profile has the module tell what each function spends, for tools: see [SpentName]. It runs many times slower.
+	Profile bool
 }
 
 // What a module may ask of the compiler. A module of 44 KB can make a compiler take 367 MB, so these are checked
@@ -90,7 +112,8 @@ func (k Kind) String() string {
 var kindNames = [...]string{"function", "table", "memory", "global", "tag"}
 
 // FuncType is a function's signature. Its value types are the bytes of the binary format, which are those of wazero's
-// api.ValueType (an alias of byte) too: 0x7f i32, 0x7e i64, 0x7d f32, 0x7c f64, 0x7b v128, 0x70 funcref, 0x6f externref.
+// api.ValueType (an alias of byte) too: 0x7f i32, 0x7e i64, 0x7d f32, 0x7c f64, 0x7b v128, 0x70 funcref, 0x6f externref,
+// 0x69 exnref. Of other references they have the first byte: 0x63 if they can be null, 0x64 if not.
 type FuncType struct {
 	Params, Results []byte
 }

@@ -2,8 +2,8 @@ package meter
 
 import "fmt"
 
-// The subsections of the name section that speak of functions by number. All others up to maxNames speak of things
-// that keep theirs.
+// The parts of the name section that speak of functions by number. All others up to maxNames speak of things that keep
+// theirs.
 const (
 	nameModule    = 0
 	nameFunctions = 1
@@ -15,21 +15,28 @@ const (
 // rest writes the sections behind the code.
 func (rw *rewriter) rest() {
 	rw.dataSection()
+	named := false
 	for _, c := range rw.customs {
 		if rw.r.err != nil {
 			return
 		}
 		content := rw.module[c.start:c.end]
 		if c.name == "name" {
-			content = rw.names(c.span)
+			content, named = rw.names(c.span), true
 		}
 		rw.emit(secCustom, func(w []byte) []byte { return append(appendBytes(w, c.name), content...) })
+	}
+	if !named && rw.out.Functions > 0 {
+		rw.emit(secCustom, func(w []byte) []byte {
+			return rw.appendFunctionNames(appendBytes(w, "name"), make([]string, len(rw.funcs)))
+		})
 	}
 }
 
 func (rw *rewriter) names(s span) []byte {
 	var w []byte
 	outer := reader{b: rw.module[:s.end], pos: s.start}
+	functions := make([]string, len(rw.funcs))
 	for !outer.empty() && rw.r.err == nil {
 		id := outer.byte()
 		size := outer.u32()
@@ -43,20 +50,10 @@ func (rw *rewriter) names(s span) []byte {
 		case id == nameModule:
 			content = appendBytes(nil, r.name("module name"))
 		case id == nameFunctions:
-			content = rw.nameMap(r, func(w []byte) []byte { return appendBytes(w, r.name("function name")) })
+			rw.functionNames(r, functions)
+			content = nil
 		case id == nameLocals:
-			content = rw.nameMap(r, func(w []byte) []byte {
-				n := r.u32()
-				w = appendU32(w, n)
-				for range n {
-					if r.err != nil {
-						break
-					}
-					w = appendU32(w, r.u32())
-					w = appendBytes(w, r.name("local name"))
-				}
-				return w
-			})
+			content = rw.localNames(r)
 		case id == nameLabels || id > maxNames:
 			continue
 		default:
@@ -69,29 +66,77 @@ func (rw *rewriter) names(s span) []byte {
 			outer.err = r.err
 			break
 		}
-		w = appendBytes(append(w, id), content)
+		if id != nameFunctions {
+			w = appendBytes(append(w, id), content)
+		}
 	}
 	if outer.err != nil && rw.r.err == nil {
 		rw.r.err = outer.err
 	}
-	return w
+	return rw.appendFunctionNames(w, functions)
 }
 
-// nameMap copies a vector of function indices, each followed by what value copies.
-func (rw *rewriter) nameMap(r *reader, value func(w []byte) []byte) []byte {
+// functionNames reads those of a name section.
+func (rw *rewriter) functionNames(r *reader, functions []string) {
+	for n := r.u32(); n > 0 && r.err == nil; n-- {
+		i := rw.namedFunction(r)
+		if name := r.name("function name"); r.err == nil {
+			functions[i] = name
+		}
+	}
+}
+
+func (rw *rewriter) namedFunction(r *reader) uint32 {
+	i := r.u32()
+	if i >= uint32(len(rw.funcs)) && r.err == nil {
+		r.fail(r.pos, "name section", fmt.Sprintf("malformed: a name for function %d, but there are %d", i, len(rw.funcs)), "")
+	}
+	return i
+}
+
+// localNames copies a vector of functions, each with a vector of locals and their names.
+func (rw *rewriter) localNames(r *reader) []byte {
 	n := r.u32()
 	w := appendU32(nil, n)
 	for range n {
-		i := r.u32()
-		if i >= uint32(len(rw.funcs)) && r.err == nil {
-			r.fail(r.pos, "name section", fmt.Sprintf("malformed: a name for function %d, but there are %d", i, len(rw.funcs)), "")
+		i := rw.namedFunction(r)
+		locals := r.u32()
+		w = appendU32(appendU32(w, rw.function(i)), locals)
+		for range locals {
+			if r.err != nil {
+				return nil
+			}
+			w = appendU32(w, r.u32())
+			w = appendBytes(w, r.name("local name"))
 		}
 		if r.err != nil {
 			return nil
 		}
-		w = value(appendU32(w, rw.function(i)))
 	}
 	return w
+}
+
+// appendFunctionNames writes the functions' names. One that has none is named by its export, or else by its number, for
+// in a trace wazero would give it the number that it has now.
+func (rw *rewriter) appendFunctionNames(w []byte, functions []string) []byte {
+	for _, e := range rw.out.Exports {
+		if e.Kind == Func && functions[e.Index] == "" {
+			functions[e.Index] = e.Name
+		}
+	}
+	var names []byte
+	n := uint32(0)
+	for i, name := range functions {
+		if name == "" {
+			if uint32(i) < rw.imported {
+				continue
+			}
+			name = fmt.Sprintf("$%d", i)
+		}
+		n++
+		names = appendBytes(appendU32(names, rw.function(uint32(i))), name)
+	}
+	return appendBytes(append(w, nameFunctions), append(appendU32(nil, n), names...))
 }
 
 // functionName names a function for an error: by number, and by the name section or an export if they have it.

@@ -166,12 +166,13 @@ func BenchmarkRewrite(b *testing.B) {
 // a shared machine is only ever slower than itself.
 func BenchmarkGuest(b *testing.B) {
 	functions := map[string][]string{"c": {"mask", "words", "calls", "edit"}, "go": {"mask", "edit"}}
-	for _, kind := range []string{"c", "go"} {
+	for name := range 4 {
+		engine, kind := []string{"compiler", "interpreter"}[name/2], []string{"c", "go"}[name%2]
 		module := built(b, kind)
 		metered := rewrite(b, module).Bytes
 		for _, f := range functions[kind] {
-			b.Run("guest="+kind+"/call="+f, func(b *testing.B) {
-				guests := []*guest{open(b, "compiler", module), open(b, "compiler", metered)}
+			b.Run("engine="+engine+"/guest="+kind+"/call="+f, func(b *testing.B) {
+				guests := []*guest{open(b, engine, module), open(b, engine, metered)}
 				best := []float64{1e18, 1e18}
 				for b.Loop() {
 					for i, g := range guests {

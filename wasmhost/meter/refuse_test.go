@@ -58,6 +58,41 @@ func TestRefusesLaterProposalsByOffsetAndOpcode(t *testing.T) {
 	check("", "0xfd 0x9a", "no such instruction", 0xfd, 0x9a, 0x01)
 }
 
+// TestTheLegacyEncodingIsToldFirst: such a module has tags too, but allowing exceptions would not help.
+func TestTheLegacyEncodingIsToldFirst(t *testing.T) {
+	refused(t, program{tag: true, body: []byte{0x06, 0x40, opEnd}}.module(), "legacy encoding", "wasm-opt --translate-to-exnref")
+	if _, err := Rewrite(program{tag: true}.module(), Limits{MemoryPages: 256}); err != nil {
+		t.Errorf("tags alone: %v", err)
+	}
+}
+
+func TestRefusesExceptionsThatLeaveTheirFunction(t *testing.T) {
+	check := func(text string, want ...string) {
+		t.Helper()
+		m, err := Rewrite(assemble(t, text), limits)
+		r, ok := errors.AsType[*Refused](err)
+		if !ok {
+			t.Fatalf("%s: got %v, %v", text, m, err)
+		}
+		for _, s := range want {
+			if !strings.Contains(r.Error(), s) {
+				t.Errorf("got %q, want %q in it", r, s)
+			}
+		}
+	}
+	check("global exnref ; ref.null exnref", "global", "in locals and blocks only")
+	check("table exnref 1", "table", "in locals and blocks only")
+	check("elem exnref ; ref.null exnref", "element segment", "in locals and blocks only")
+	check("type exnref -> \n tag 0", "tag section", "in locals and blocks only")
+	check("type exnref -> \n func 0 f ;", "function", "in locals and blocks only")
+	check("type -> null:exn \n func 0 f ; ref.null exnref", "function", "in locals and blocks only")
+	check("type exnref -> \n import env work 0", "imported function", "in locals and blocks only")
+	check("type v128 -> \n tag 0", "vectors")
+	check("type -> \n func 0 f ; try_table void catch_all:0 try_table void catch_all:0 end end", "leaves another try_table")
+	check("type -> \n func 0 f ; block void try_table void catch_all:0 try_table void catch_all:1 end end end", "leaves another try_table")
+	check("type -> \n func 0 f ref:0 ; try_table void catch_all:0 end", "locals that cannot be null")
+}
+
 // TestRefusesVectorOpcodesThatReadTwoWays: wazero takes one byte behind 0xfd where the specification has a LEB.
 func TestRefusesVectorOpcodesThatReadTwoWays(t *testing.T) {
 	for _, body := range [][]byte{
@@ -107,8 +142,8 @@ func TestRefusesDeclarationsOfLaterProposals(t *testing.T) {
 	check(secType, "\x01\x60\x01\x6e\x00", "garbage-collected")
 	check(secType, "\x01\x60\x01\x69\x00", "exceptions", "set `exceptions: true`")
 	check(secType, "\x01\x60\x01\x64\x69\x00", "exceptions")
-	check(secTag, "\x01\x00\x00", "exceptions")
-	check(secImport, "\x01\x01a\x01b\x04\x00\x00", "exceptions")
+	check(secTag, "\x01\x00\x00", "index 0, but there are 0")
+	check(secImport, "\x01\x01a\x01b\x04\x00\x00", "index 0, but there are 0")
 	check(secImport, "\x01\x01a\x01b\x7f\x00", "compact")
 	check(secGlobal, "\x01\x7f\x00\x6d\x0b", "opcode 0x6d")
 }

@@ -80,11 +80,12 @@ type rewriter struct {
 	elements    uint32
 	datas       uint32
 
-	tickType, keepType uint32
-	lists              lists
-	labels             [][2]uint32       // the lists of each type's parameters and results
-	blocks             map[uint32]uint32 // the types of blocks without parameters, by their list of results
-	catches            bool              // a try_table has clauses
+	tickType, keepType, spentType uint32
+
+	lists   lists
+	labels  [][2]uint32       // the lists of each type's parameters and results
+	blocks  map[uint32]uint32 // the types of blocks without parameters, by their list of results
+	catches bool              // a try_table has clauses
 }
 
 func newRewriter(module []byte, limits Limits) *rewriter {
@@ -102,10 +103,14 @@ type custom struct {
 
 // added is how many functions the meter imports.
 func (rw *rewriter) added() uint32 {
+	n := uint32(1)
 	if rw.limits.Exceptions {
-		return 2
+		n++
 	}
-	return 1
+	if rw.limits.Profile {
+		n++
+	}
+	return n
 }
 
 // function moves a function index of the guest past those.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestBenthosBytesAndMetadataMakeTheMessage(t *testing.T) {
-	g, _ := loadFile(t, "benthos.c")
+	g, _ := loadFile(t, "benthos.c", func(c *Config) { c.Time = time.Minute })
 	check := func(text, want string) {
 		t.Helper()
 		if diff := cmp.Diff(want, try(t, g, text)); diff != "" {
@@ -38,7 +38,7 @@ func TestBenthosFunctionIsChosen(t *testing.T) {
 }
 
 func TestBenthosGuestsCannotReachBeyondTheirMemory(t *testing.T) {
-	g, _ := loadFile(t, "benthos.c", func(c *Config) { c.Time = 100 * time.Millisecond })
+	g, _ := loadFile(t, "benthos.c", func(c *Config) { c.Time = time.Minute })
 	check := func(text, want string) {
 		t.Helper()
 		if got := try(t, g, text); !strings.HasPrefix(got, want) {
@@ -47,8 +47,8 @@ func TestBenthosGuestsCannotReachBeyondTheirMemory(t *testing.T) {
 	}
 	check("wild set", "reject trap: the guest gave an address outside of its memory: 16 bytes at 0x7fffffff")
 	check("wild key", "reject trap: the guest gave an address outside of its memory: 4294967280 bytes at 0x10")
-	check("again", "reject t") // asked too often, or out of time
-	check("spin", "reject t")
+	check("again", "reject trap: the guest has asked 10000 times")
+	check("spin", "reject trap: the guest has asked 10000 times")
 	check("x", "keep")
 }
 
@@ -71,7 +71,11 @@ func TestBenthosAllocatorMayNotCallBack(t *testing.T) {
 	check := func(malloc, process, more, want string) {
 		t.Helper()
 		h, _ := open(t)
-		g := load(t, h, settings(wat(t, benthosGuest(malloc, process, more)), func(c *Config) { c.Time = 20 * time.Millisecond }))
+		g := load(t, h, settings(wat(t, benthosGuest(malloc, process, more)), func(c *Config) {
+			if c.Time = time.Minute; strings.HasPrefix(want, "reject time") {
+				c.Time = 20 * time.Millisecond
+			}
+		}))
 		for range 2 { // the second time with another instance
 			if got := try(t, g, "x"); got != want {
 				t.Errorf("malloc %s, process %s, %s: %s", malloc, process, more, got)
@@ -138,4 +142,22 @@ func TestBenthosRefusalsNameTheCause(t *testing.T) {
 	check(good(`(func (export "_start") unreachable)`), "_start failed: trap: unreachable")
 	check(good(`(func (export "_start") (drop (call $bytes)))`), "_start failed: trap: v0_msg_as_bytes was called before there was a message")
 	check(`(module (import "benthos_wasm" "v1_msg" (func))`+`(memory 1))`, "imports benthos_wasm.v1_msg () -> (), which this version of weir does not have")
+}
+
+func TestBenthosRunsInterpretedToo(t *testing.T) {
+	h, err := Open(t.Context(), Options{Interpret: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close(t.Context())
+	for want, module := range map[string]string{
+		"keep\n" + `{"facility":1,"severity":5,"message":"second","a":"2","b":""}`: wasmOf(t, "testdata/benthos.c"),
+		"reject trap: malloc, called by the host, has called v0_msg_as_bytes":      wat(t, benthosGuest(`(drop (call $bytes))(i32.const 64)`, `(drop (call $bytes))`, "")),
+	} {
+		g := load(t, h, settings(module, func(c *Config) { c.Time = time.Minute }))
+		if got := try(t, g, "twice"); got != want {
+			t.Error(got)
+		}
+		g.Close(t.Context())
+	}
 }

@@ -42,6 +42,7 @@ func try(t *testing.T, g *Guest, text string) string {
 
 func TestExtismOutputBecomesTheMessage(t *testing.T) {
 	g, _ := loadFile(t, "extism.c", func(c *Config) {
+		c.Time = time.Minute
 		c.Config = []byte(`{"name":"sh\u006fp","n":12345678901234567890,"nothing":null}`)
 	})
 	check := func(text, want string) {
@@ -73,7 +74,7 @@ func TestExtismOutputBecomesTheMessage(t *testing.T) {
 }
 
 func TestExtismVariablesLiveWithTheInstance(t *testing.T) {
-	g, _ := loadFile(t, "extism.c")
+	g, _ := loadFile(t, "extism.c", func(c *Config) { c.Time = time.Minute })
 	check := func(text, want string) {
 		t.Helper()
 		if diff := cmp.Diff(want, try(t, g, text)); diff != "" {
@@ -92,7 +93,7 @@ func TestExtismVariablesLiveWithTheInstance(t *testing.T) {
 }
 
 func TestExtismGuestsCannotReachBeyondTheirMemory(t *testing.T) {
-	g, log := loadFile(t, "extism.c", func(c *Config) { c.Time = 200 * time.Millisecond })
+	g, log := loadFile(t, "extism.c", func(c *Config) { c.Time = time.Minute })
 	check := func(text, want string) {
 		t.Helper()
 		if got := try(t, g, text); got != want && (!strings.HasSuffix(want, "…") || !strings.HasPrefix(got, strings.TrimSuffix(want, "…"))) {
@@ -113,13 +114,16 @@ func TestExtismGuestsCannotReachBeyondTheirMemory(t *testing.T) {
 	check("hold", "keep")
 	check("old block", "keep")
 	check("http", "reject trap: http_request: filters have no network…")
-	check("spin", "reject time: guest stopped: its time (200ms) is used up")
 	check("log", "keep")
+	spin, _ := loadFile(t, "extism.c", func(c *Config) { c.Time = 20 * time.Millisecond })
+	if got := try(t, spin, "spin"); got != "reject time: guest stopped: its time (20ms) is used up" {
+		t.Error(got)
+	}
 	contains(t, log.String(), "level=DEBUG-4 msg=t", "level=INFO msg=said", "level=WARN msg=warned")
 }
 
 func TestExtismMemoryIsGivenBack(t *testing.T) {
-	g, _ := loadFile(t, "extism.c")
+	g, _ := loadFile(t, "extism.c", func(c *Config) { c.Time = time.Minute })
 	if got := try(t, g, strings.Repeat("much ", 1<<15)); !strings.HasPrefix(got, "reject trap") { // longer than the guest takes
 		t.Error(got)
 	}
@@ -191,4 +195,20 @@ func TestExtismRefusalsNameTheCause(t *testing.T) {
 	check(`(import "extism:host/env" "read" (func (param i32 i64) (result i64)))`+f, "imports extism:host/env.read (i32, i64) -> i64, which this version of weir does not have")
 	check(`(import "extism:host/env" "alloc" (func (param i32) (result i32)))`+f, "extism:host/env.alloc has the type (i32) -> i32, but must have (i64) -> i64")
 	check(env+f, "config: an Extism plug-in takes a map of names to values", func(c *Config) { c.Config = []byte(`[1]`) })
+}
+
+func TestForeignGuestsCostNoAllocation(t *testing.T) {
+	for _, source := range []string{"extism.c", "benthos.c"} {
+		g, _ := loadFile(t, source, func(c *Config) { c.Time = time.Minute })
+		b := batch(t, "keep")
+		l, m := g.lanes[0], b.Messages()[0]
+		if n := testing.AllocsPerRun(1000, func() {
+			if ok, _ := l.message(b, m); !ok {
+				t.Fatal("the guest failed")
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations a message", source, n)
+		}
+		b.Discard()
+	}
 }

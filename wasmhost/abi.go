@@ -32,7 +32,7 @@ type abi struct {
 }
 
 // abis are all that this version runs, in the order in which they are recognised.
-var abis = []*abi{&weirV1, &extism, &redpanda, &benthos, &stdio}
+var abis = []*abi{&weirV1, &extism, &redpanda, &benthos, &fluentbit, &stdio}
 
 func abiNames() (names []string) {
 	for _, a := range abis {

@@ -22,6 +22,8 @@ type Config struct {
 	ABI string `yaml:"abi"`
 	// Function is the export that is called for each message, in ABIs that do not name it.
 	Function string `yaml:"function"`
+	// EventFormat is the form of records in the ABI of Fluent Bit: json or msgpack.
+	EventFormat string `yaml:"event_format"`
 	// Mode is how programs that read standard input are run: batch or stream.
 	Mode string `yaml:"mode"`
 	// Config is handed to the guest as it is; absent is {}.
@@ -78,7 +80,7 @@ const (
 
 // Defaults fills in what a configuration leaves out.
 func (c *Config) Defaults() {
-	*c = Config{Memory: defaultMemory, Time: defaultTime, InitTime: defaultStarted, OnError: Reject, Instances: PerCore, Mode: ModeBatch}
+	*c = Config{Memory: defaultMemory, Time: defaultTime, InitTime: defaultStarted, OnError: Reject, Instances: PerCore, Mode: ModeBatch, EventFormat: formatJSON}
 }
 
 // Stock is the name of the built-in filter that Module asks for; ok is false when it is a path.
@@ -118,6 +120,7 @@ func (c *Config) Check() []config.Problem {
 	if c.ABI != "" {
 		p = append(p, config.OneOf("abi", c.ABI, abiNames()...)...)
 	}
+	p = append(p, config.OneOf("event_format", c.EventFormat, formatJSON, formatMsgpack)...)
 	p = append(p, config.OneOf("mode", c.Mode, ModeBatch, ModeStream)...)
 	p = append(p, config.OneOf("on_error", c.OnError, Reject, Pass, Drop, Stop)...)
 	return append(p, config.OneOf("instances", c.Instances, PerCore, One)...)

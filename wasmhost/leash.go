@@ -42,7 +42,7 @@ func (in *instance) whenRead(c int32) int32 {
 	case 0:
 		return keep
 	case errTooLong:
-		return in.failing("the output has a value or key that is too long")
+		return in.failing("the output, or a key or value in it, is too long")
 	case errTooMany:
 		return in.failing("the output is too much: more fields, messages or bytes than one message may have")
 	}

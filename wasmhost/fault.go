@@ -97,6 +97,8 @@ func splitTrace(err error) (text, trace string) {
 type faultLog struct {
 	mu     sync.Mutex
 	last   string // what happened last, for readiness
+	when   time.Time
+	at     [causes]time.Time // of the last of each cause
 	told   [causes]time.Time
 	hushed [causes]int
 }
@@ -113,6 +115,7 @@ func (g *Guest) faulted(c cause, text, trace string) {
 	f := &g.faults
 	f.mu.Lock()
 	f.last = c.String() + ": " + text
+	f.when, f.at[c] = now, now
 	hush := !g.host.tellAll && !f.told[c].IsZero() && now.Sub(f.told[c]) < faultPause
 	hushed := f.hushed[c]
 	if hush {
@@ -182,7 +185,10 @@ func (g *Guest) mend() {
 func (g *Guest) lastFault() string {
 	g.faults.mu.Lock()
 	defer g.faults.mu.Unlock()
-	return g.faults.last
+	if g.faults.last == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", g.faults.last, g.faults.when.UTC().Format(time.RFC3339))
 }
 
 func (g *Guest) part() router.Part {
@@ -190,6 +196,8 @@ func (g *Guest) part() router.Part {
 	if open, why, since := g.breaker.state(); open {
 		p.Ready, p.Since = false, since
 		p.Reason = why + "; last fault: " + g.lastFault()
+	} else if last := g.lastFault(); last != "" {
+		p.Reason = "last fault: " + last
 	}
 	if why := g.swap.refusal(); why != "" {
 		p.Reason = strings.TrimPrefix(p.Reason+"; "+why, "; ")

@@ -20,6 +20,10 @@ var (
 		"Messages given to the filter's guest.", []string{"filter"}, nil)
 	descFaults = prometheus.NewDesc("weir_filter_faults_total",
 		"Messages on which the filter failed, and instances that could not be started (cause start).", []string{"filter", "cause"}, nil)
+	descLastFault = prometheus.NewDesc("weir_filter_last_fault_timestamp_seconds",
+		"When the filter failed last for this cause; there once it has.", []string{"filter", "cause"}, nil)
+	descChanges = prometheus.NewDesc("weir_filter_module_changes_total",
+		"Changed modules that took over (result changed) or were refused (result refused).", []string{"filter", "result"}, nil)
 	descUnits = prometheus.NewDesc("weir_filter_units_total",
 		"Work of the filter's guest and of its host calls, in instructions.", []string{"filter"}, nil)
 	descInstances = prometheus.NewDesc("weir_filter_instances",
@@ -32,7 +36,7 @@ var (
 
 // Describe and Collect make a Host a prometheus.Collector for all of its filters.
 func (h *Host) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descCalls, descFaults, descUnits, descInstances, descMemory, descOpen} {
+	for _, d := range []*prometheus.Desc{descCalls, descFaults, descUnits, descInstances, descMemory, descOpen, descLastFault, descChanges} {
 		ch <- d
 	}
 }
@@ -51,6 +55,17 @@ func (h *Host) Collect(ch chan<- prometheus.Metric) {
 		for c := range causes {
 			counter(descFaults, g.counts.faults[c].Load(), cause(c).String())
 		}
+		g.faults.mu.Lock()
+		for c, at := range g.faults.at {
+			if !at.IsZero() {
+				ch <- prometheus.MustNewConstMetric(descLastFault, prometheus.GaugeValue, float64(at.UnixMilli())/1000, g.name, cause(c).String())
+			}
+		}
+		g.faults.mu.Unlock()
+		g.swap.mu.Lock()
+		counter(descChanges, g.swap.done, "changed")
+		counter(descChanges, g.swap.refused, "refused")
+		g.swap.mu.Unlock()
 		counter(descUnits, g.counts.units.Load())
 		gauge(descInstances, g.counts.instances.Load())
 		gauge(descMemory, g.counts.memory.Load())

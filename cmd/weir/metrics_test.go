@@ -65,7 +65,7 @@ routes: {main: {from: [in], filters: [severity], to: [db, nowhere]}}
 		t.Fatal(err)
 	}
 	var told []string
-	for _, m := range regexp.MustCompile("`(weir_\\w+)`").FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile("`(weir_\\w+[a-z])`").FindAllStringSubmatch(string(page), -1) {
 		told = append(told, m[1])
 	}
 	for _, m := range exist {

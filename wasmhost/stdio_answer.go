@@ -198,8 +198,8 @@ func leadingID(line []byte) (id int64, n int) {
 }
 
 func (a *answers) index(id int64) (i int, ok bool) {
-	i = int(id - a.first)
-	return i, id >= a.first && i < len(a.msgs)
+	n := id - a.first
+	return int(n), n >= 0 && n < int64(len(a.msgs))
 }
 
 // line reads one line of output, which is the batch's.

@@ -18,6 +18,9 @@ type stdioStream struct {
 	answer  answers
 	ending  bool
 	id      int64 // of the message in hand
+
+	asked  bool   // fd_fdstat_get was asked for standard output; see terminalStat
+	fdstat uint32 // where it answers
 }
 
 // start runs the program up to where it reads.

@@ -184,6 +184,15 @@ func TestStdioStreamFaultIsOfTheMessage(t *testing.T) {
 	check("unfinished", "failed", "unfinished line")
 }
 
+func TestStdioStreamsOutputIsATerminalsToC(t *testing.T) {
+	g, _ := loadProgram(t, "stdio.c", stream)
+	for _, got := range apply(t, g.Filter(0), "unflushed", "unflushed", "unflushed") {
+		if got != "keep unflushed" {
+			t.Error(got)
+		}
+	}
+}
+
 func TestStdioProgramThatKeepsItsOutputBackIsFoundOut(t *testing.T) {
 	g, log := loadProgram(t, "stdio.c", stream)
 	got := apply(t, g.Filter(0), "hold 1", "a 2", "b 3")

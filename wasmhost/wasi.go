@@ -42,6 +42,8 @@ func (wasiCharges) NewFunctionListener(f api.FunctionDefinition) experimental.Fu
 	c := &wasiCharge{}
 	for _, name := range f.ExportNames() {
 		switch name {
+		case "fd_fdstat_get":
+			return &terminalStat{}
 		case "poll_oneoff":
 			c.lists = []listParam{{at: 2, size: 48}}
 		case "fd_write", "fd_read", "fd_pread", "fd_pwrite":

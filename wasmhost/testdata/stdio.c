@@ -35,6 +35,7 @@ int main(void) {
         else if (is(text, "late")) printf("{\"weir_id\":%ld,\"message\":\"came late\"}\n{\"message\":\"behind it\"}\n", n - 1);
         else if (is(text, "unfinished")) printf("{\"weir_id\":%ld,\"message\":\"unfinished\"}", n);
         else if (is(text, "last")) { printf("{\"weir_id\":%ld,\"message\":\"the last\"}", n); continue; }
+        else if (is(text, "unflushed")) { puts(line); continue; }
         else if (is(text, "hold")) strcpy(held, line);
         else if (is(text, "sum")) strcpy(held, "{\"message\":\"sum\"}\n");
         else if (is(text, "stderr")) fprintf(stderr, "told\n");

@@ -101,6 +101,9 @@ func (h *Host) Inspect(cfg Config) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	if cfg, err = src.manifest.under(cfg); err != nil {
+		return Report{}, fmt.Errorf("%s: %w", cfg.Module, err)
+	}
 	file, about := src.module, src.about()
 	module, err := meter.Rewrite(file, cfg.limits())
 	if err != nil {
@@ -108,9 +111,15 @@ func (h *Host) Inspect(cfg Config) (Report, error) {
 			about.SHA256 = ""
 		}
 		about.Refused = []string{err.Error()}
+		// What a larger limit would let by is described all the same.
+		if module, err = meter.Rewrite(file, meter.Limits{MemoryPages: mostMemory / page, Exceptions: true}); err == nil {
+			h.inspect(module, &cfg, &about)
+		}
+		about.Refused = append(about.Refused, src.manifest.refuse(&cfg)...)
 		return about, nil
 	}
 	h.inspect(module, &cfg, &about)
+	about.Refused = append(about.Refused, src.manifest.refuse(&cfg)...)
 	if len(about.Refused) > 0 {
 		return about, nil
 	}

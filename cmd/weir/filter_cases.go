@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weirlog/weir/filters/conformance"
 	"github.com/weirlog/weir/filters/toolchain"
+	"github.com/weirlog/weir/wasmhost"
 )
 
 func newFilterTestCommand() *cobra.Command {
@@ -107,6 +109,9 @@ func (t *filterTest) run(c *cobra.Command) error {
 		return err
 	}
 	filter.InitTime = max(filter.InitTime, filter.Time)
+	if err := loadable(c, filter, cases); err != nil {
+		return err
+	}
 	runner, err := conformance.NewRunner(c.Context(), conformance.Options{Name: filterName(t.module.name), Filter: filter, Dir: filepath.Dir(t.name), CacheDir: userCache(), Compiler: compiler()})
 	if err != nil {
 		return err
@@ -124,6 +129,26 @@ func (t *filterTest) run(c *cobra.Command) error {
 	fmt.Fprintf(out, "%d cases: %d passed, %d failed\n", len(cases), len(cases)-bad, bad)
 	if bad > 0 {
 		return errSaid
+	}
+	return nil
+}
+
+// loadable is an error when no case can meet anything but a module that is refused: that is told once.
+func loadable(c *cobra.Command, filter wasmhost.Config, cases []conformance.Case) error {
+	if slices.ContainsFunc(cases, func(c conformance.Case) bool { return c.Settings != nil }) {
+		return nil
+	}
+	host, err := openHost(c.Context(), wasmhost.Options{})
+	if err != nil {
+		return err
+	}
+	defer host.Close(c.Context())
+	report, err := host.Inspect(filter)
+	if err != nil {
+		return usageError{err}
+	}
+	if len(report.Refused) > 0 {
+		return usagef("%s would be refused:\n  %s", filter.Module, strings.Join(report.Refused, "\n  "))
 	}
 	return nil
 }

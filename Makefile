@@ -21,11 +21,15 @@ include filters/guests.mk
 
 # What the tests talk to: a real PostgreSQL, and the toolchains that guests are written for.
 # gcc is for the race detector alone.
-PACKAGES = gcc libc6-dev postgresql-15 clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 wabt
+PACKAGES = gcc libc6-dev postgresql-15 clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 wabt \
+	rustc cargo libstd-rust-dev-wasm32 nim ldc
 
 # The file in /etc keeps Debian's package from starting a server of its own.
+#
+# npm comes with nodejs where that is not Debian's, so it is looked for by its name.
 deps:
 	@missing=; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	command -v npm >/dev/null || missing="$$missing nodejs npm"; \
 	[ -z "$$missing" ] || { \
 		echo "installing$$missing"; \
 		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
@@ -34,6 +38,8 @@ deps:
 			echo "create_main_cluster = false" | $$sudo tee /etc/postgresql-common/createcluster.conf >/dev/null; } && \
 		$$sudo apt-get update -q && \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; }
+	@asc=filters/sdk/assemblyscript; [ $$asc/node_modules/.package-lock.json -nt $$asc/package-lock.json ] || \
+		npm ci --prefix $$asc --no-audit --no-fund --loglevel=error
 
 check:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }

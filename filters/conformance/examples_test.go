@@ -48,6 +48,27 @@ func TestEveryExampleHasAReadme(t *testing.T) {
 	}
 }
 
+func TestTheIndexOfExamplesListsEachOnce(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(root, "examples/filters/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile(`(?m)^\| \[(.*?)\]\((.*?)\) \|`).FindAllStringSubmatch(string(b), -1)
+	seen := map[string]int{}
+	for _, m := range listed {
+		if seen[m[1]]++; m[1] != m[2] {
+			t.Errorf("%s leads to %s", m[1], m[2])
+		}
+	}
+	want := map[string]int{}
+	for dir := range folders(t, "examples/filters") {
+		want[filepath.Base(dir)] = 1
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("-folders +index:\n%s", diff)
+	}
+}
+
 func TestExampleReadmesHaveOneShape(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^##? (.*)$`)
 	for dir, readme := range folders(t, "examples/filters") {

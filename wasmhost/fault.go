@@ -74,6 +74,9 @@ func explain(err error) (c cause, text, trace string) {
 // explain does the same with what is known of the instance.
 func (in *instance) explain(err error) (c cause, text, trace string) {
 	c, text, trace = explain(err)
+	if c == causeTrap && len(in.reason) > 0 { // a panic's own words
+		text += ": " + string(in.reason)
+	}
 	// Whether memory.grow was refused is not seen; guests trap when their allocator gives up.
 	if size := in.size(); c == causeTrap && in.program.atLimit && size >= in.program.memory/10*9 {
 		c, text = causeMemory, fmt.Sprintf("%s, with %d of at most %d bytes of memory in use", text, size, in.program.memory)

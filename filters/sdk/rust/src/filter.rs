@@ -157,11 +157,12 @@ impl<F: Filter> Running<F> {
     }
 }
 
-/// Logs a panic's text and place before it traps. With wasm32-wasi, Rust writes both to the standard error, which weir logs.
+/// Logs a panic's text and place before it traps, and makes them the reason of the fault.
 #[doc(hidden)]
 pub fn tell_panics() {
-    #[cfg(not(target_os = "wasi"))]
-    std::panic::set_hook(Box::new(|what| write_log(Level::Error, &what.to_string())));
-    #[cfg(target_os = "wasi")]
-    let _ = (write_log, Level::Error);
+    std::panic::set_hook(Box::new(|what| {
+        let text = what.to_string();
+        write_log(Level::Error, &text);
+        fail(&text);
+    }));
 }

@@ -1,6 +1,8 @@
 package wasmhost
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -104,4 +106,55 @@ func TestPrintfGoesToTheLog(t *testing.T) {
 	g, log := loadFile(t, "fluentbit/filters.c", func(c *Config) { c.Function = "say_hello" })
 	outcome(t, g, "m")
 	contains(t, log.String(), `level=INFO msg="hello from s"`)
+}
+
+func TestAFilterThatLeaksDoesNotDropWhenItsMemoryIsUsedUp(t *testing.T) {
+	g, _ := loadFile(t, "fluentbit/filters.c", func(c *Config) { c.Function, c.Memory = "append_tag", 1<<20 })
+	text := strings.Repeat("x", 50_000)
+	whole, faults := 0, 0
+	for range 60 {
+		switch got := outcome(t, g, text); {
+		case strings.Contains(got, `"tag":"s"`):
+			whole++
+		case strings.HasPrefix(got, "reject memory the filter returned 0, which may be its allocator's answer, with 1048576 of at most 1048576 bytes of memory in use"):
+			faults++
+		default:
+			t.Fatal(got)
+		}
+	}
+	if whole < 50 || faults < 2 {
+		t.Errorf("%d went well, %d failed", whole, faults)
+	}
+}
+
+func TestTheManualsFluentBitFilter(t *testing.T) {
+	page, err := os.ReadFile("../docs/filters/fluentbit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(t.TempDir(), "site.c")
+	_, text, _ := strings.Cut(string(page), "```c\n")
+	text, _, _ = strings.Cut(text, "```")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := open(t)
+	g := load(t, h, settings(wasmOf(t, source)))
+	for text, want := range map[string]string{
+		"pump on":                  usual(`"pump on"`, `,"site":"plant-7"`),
+		`"severity":7,`:            usual(`"\"severity\":7,"`, `,"site":"plant-7"`), // in the text it is another thing
+		strings.Repeat("x", 1<<16): `reject failed the filter returned no JSON object but "too long"`,
+		strings.Repeat("x", 1<<15): usual(`"`+strings.Repeat("x", 1<<15)+`"`, `,"site":"plant-7"`),
+	} {
+		if got := outcome(t, g, text); got != want {
+			t.Errorf("%.50q: %.300s", text, got)
+		}
+	}
+	b := batch(t, "debug")
+	defer b.Discard()
+	b.Messages()[0].Severity = 7
+	g.Filter(0).Apply(t.Context(), b)
+	if got := outcomes(b); got[0] != "drop debug" {
+		t.Error(got)
+	}
 }

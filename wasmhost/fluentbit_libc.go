@@ -63,14 +63,14 @@ var libc = []hostFunction{
 	{"puts", "i", "i", libcPuts},
 	{"putchar", "i", "i", libcPutchar},
 
-	{"isupper", "i", "i", letters(isUpper)},
-	{"isalpha", "i", "i", letters(func(c uint32) bool { return isUpper(c) || isLower(c) })},
-	{"isspace", "i", "i", letters(func(c uint32) bool { return c == ' ' || c-'\t' < 5 })},
-	{"isgraph", "i", "i", letters(func(c uint32) bool { return c-0x21 < 0x5e })},
-	{"isprint", "i", "i", letters(func(c uint32) bool { return c-0x20 < 0x5f })},
-	{"isdigit", "i", "i", letters(isDigit)},
-	{"isxdigit", "i", "i", letters(func(c uint32) bool { return isDigit(c) || c|0x20-'a' < 6 })},
-	{"isalnum", "i", "i", letters(func(c uint32) bool { return isUpper(c) || isLower(c) || isDigit(c) })},
+	{"isupper", "i", "i", ctype(isUpper)},
+	{"isalpha", "i", "i", ctype(func(c uint32) bool { return isUpper(c) || isLower(c) })},
+	{"isspace", "i", "i", ctype(func(c uint32) bool { return c == ' ' || c-'\t' < 5 })},
+	{"isgraph", "i", "i", ctype(func(c uint32) bool { return c-0x21 < 0x5e })},
+	{"isprint", "i", "i", ctype(func(c uint32) bool { return c-0x20 < 0x5f })},
+	{"isdigit", "i", "i", ctype(isDigit)},
+	{"isxdigit", "i", "i", ctype(func(c uint32) bool { return isDigit(c) || c|0x20-'a' < 6 })},
+	{"isalnum", "i", "i", ctype(func(c uint32) bool { return isUpper(c) || isLower(c) || isDigit(c) })},
 	{"tolower", "i", "i", libcTolower},
 	{"toupper", "i", "i", libcToupper},
 
@@ -87,8 +87,8 @@ func isUpper(c uint32) bool { return c-'A' < 26 }
 func isLower(c uint32) bool { return c-'a' < 26 }
 func isDigit(c uint32) bool { return c-'0' < 10 }
 
-// letters makes a function of ctype.h, in the C locale.
-func letters(is func(c uint32) bool) api.GoModuleFunc {
+// ctype makes a function of ctype.h, in the C locale.
+func ctype(is func(c uint32) bool) api.GoModuleFunc {
 	return func(ctx context.Context, _ api.Module, stack []uint64) {
 		ctx.(*instance).clock.Charge(0)
 		if c := uint32(stack[0]); is(c) {

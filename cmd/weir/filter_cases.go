@@ -25,8 +25,8 @@ func newFilterTestCommand() *cobra.Command {
 		Use:   "test [FOLDER | MODULE]",
 		Short: "Give a filter its cases, and tell what comes out differently",
 		Long: `Test gives each case of cases.jsonl (in the folder, or beside the module) to the filter: a record goes in, and what
-comes out, the verdict, what is logged, emitted, routed and measured must be as the case says. Each filter in a case
-has a minute for a message, unless --time says otherwise.
+comes out, the verdict, what is logged, emitted, routed and measured must be as the case says. The filter has a minute
+for each message, unless --time says less.
 
 Exit code 1: something differs. 2: the cases or the module cannot be used.`,
 		Example: `  weir filter test

@@ -35,14 +35,18 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata",
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("GOMAXPROCS", "2") // lanes, and with them the memory sum
-			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".cache"))
+			e.Setenv("GOMAXPROCS", "2")               // lanes, and with them the memory sum
+			home := filepath.Join(e.WorkDir, ".home") // compilers write into it, and so does weir
+			if err := os.Mkdir(home, 0o700); err != nil {
+				return err
+			}
+			e.Setenv("HOME", home)
 			self, err := exec.LookPath("weir")
 			if err != nil {
 				return err
 			}
 			e.Setenv("WEIR_ALONE", filepath.Dir(self)) // a PATH without any compiler
-			cache := os.Getenv("GOCACHE")              // HOME is none there
+			cache := os.Getenv("GOCACHE")              // HOME is another one there
 			if dir, err := os.UserCacheDir(); cache == "" && err == nil {
 				cache = filepath.Join(dir, "go-build")
 			}

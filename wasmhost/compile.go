@@ -41,7 +41,7 @@ func (h *Host) compile(ctx context.Context, module []byte) (wazero.CompiledModul
 	// Another weir may empty the cache, and a file may be damaged, right behind us.
 	for range 3 {
 		if h.cache.has(key) {
-			c, err := h.fromCache(ctx, module)
+			c, err := h.fromCache(module)
 			if !errors.Is(err, errNotCached) {
 				return c, err
 			}
@@ -57,13 +57,14 @@ func (h *Host) compile(ctx context.Context, module []byte) (wazero.CompiledModul
 var errNotCached = context.Canceled
 
 // fromCache reads a module's machine code and never makes it: with workers, wazero looks whether its context has ended
-// before it compiles a function, not before it looks into its cache. An interpreter has no machine code: what it makes
-// of the module was tried by the child.
-func (h *Host) fromCache(ctx context.Context, module []byte) (wazero.CompiledModule, error) {
+// before it compiles a function, not before it looks into its cache. What the caller's context holds may ask for another
+// code (listeners), so it is not used. An interpreter has no machine code: what it makes of the module was tried by the
+// child.
+func (h *Host) fromCache(module []byte) (wazero.CompiledModule, error) {
 	if h.interpret {
-		return compileModule(ctx, h.runtime, module)
+		return compileModule(context.Background(), h.runtime, module)
 	}
-	ended, cancel := context.WithCancel(ctx)
+	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	c, err := compileModule(experimental.WithCompilationWorkers(ended, 2), h.runtime, module)
 	if err != nil && !errors.Is(err, errNotCached) && isCacheError(err) {

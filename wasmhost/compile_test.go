@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tetratelabs/wazero/experimental"
 )
 
 // What the test binary does instead of tests when this is its first argument, see childOfTest.
@@ -121,6 +123,20 @@ func TestModulesAreCompiledByAnotherProcessOnce(t *testing.T) {
 	keeps(t, compiling(t, dir, func(o *Options) { o.Interpret, o.Compiler = true, []string{"/nonexistent"} }))
 }
 
+func TestWhatTheCallerListensToIsNoOtherModule(t *testing.T) {
+	dir := cacheDir(t)
+	keeps(t, compiling(t, dir))
+	h := compiling(t, dir, func(o *Options) { o.Compiler = []string{"/nonexistent"} })
+	ctx := experimental.WithFunctionListenerFactory(t.Context(), wasiCharges{})
+	g, err := h.Load(ctx, "f", settings(wasmOf(t, "testdata/mask.c")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestHostNeverCompilesWhatAnotherProcessIsFor(t *testing.T) {
 	h := compiling(t, cacheDir(t), func(o *Options) { o.Compiler = []string{"/nonexistent"} })
 	_, err := h.Load(t.Context(), "f", settings(wasmOf(t, "testdata/mask.c")))
@@ -131,7 +147,7 @@ func TestHostNeverCompilesWhatAnotherProcessIsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.fromCache(t.Context(), module); !errors.Is(err, errNotCached) {
+	if _, err := h.fromCache(module); !errors.Is(err, errNotCached) {
 		t.Errorf("a module that the cache does not have: %v", err)
 	}
 }

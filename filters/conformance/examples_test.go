@@ -97,7 +97,46 @@ func TestExamplesBuiltByTheirReadmesPassTheirCases(t *testing.T) {
 				more(t, module)
 			}
 			tryByReadme(t, readme, filepath.Dir(module))
+			checkByReadme(t, readme, module)
 		})
+	}
+}
+
+// checkByReadme has weir look at the settings of a README's Configure section, beside the module.
+func checkByReadme(t *testing.T, readme, module string) {
+	t.Helper()
+	found := regexp.MustCompile("(?s)## Configure\n.*?```yaml\n(.+?)\n```").FindStringSubmatch(readme)
+	if found == nil {
+		t.Fatal("the README has no Configure section with settings")
+	}
+	name := regexp.MustCompile(`(?m)^  ([a-z-]+):$`).FindStringSubmatch(found[1])
+	if name == nil {
+		t.Fatal("the README's settings have no filter")
+	}
+	dir := filepath.Dir(module)
+	tables := filepath.Join(dir, "tables")
+	if err := os.MkdirAll(tables, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if csv := regexp.MustCompile("(?s)```csv\n(.+?)```").FindStringSubmatch(readme); csv != nil {
+		if err := os.WriteFile(filepath.Join(tables, "devices.csv"), []byte(csv[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := strings.ReplaceAll(found[1], "/etc/weir/tables", tables)
+	text, routes, _ := strings.Cut(text, "\nroutes:\n")
+	if routes == "" {
+		routes = "  main:\n    from: [edge]\n    filters: [" + name[1] + "]\n    to: [archive, alerts]"
+	}
+	text += "\nsources:\n  edge: { listen: [\"udp://127.0.0.1:5514\"] }\ndestinations:\n  archive: { discard: {} }\n  alerts: { discard: {} }\n" +
+		"routes:\n" + routes + "\nstate_dir: state\n"
+	if err := os.WriteFile(filepath.Join(dir, "weir.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), weir(), "check", "-c", "weir.yaml")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("weir check with the settings of the README: %v\n%s\n%s", err, out, text)
 	}
 }
 

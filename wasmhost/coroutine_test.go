@@ -1,12 +1,15 @@
 package wasmhost
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/weirlog/weir/router"
 )
 
 // programOf builds a guest of testdata as a program, whose _start is run: .c, or a folder with a Go program.
@@ -65,5 +68,27 @@ func TestGuestsThatStandStillAreReleased(t *testing.T) {
 	}
 	if after := runtime.NumGoroutine(); after > before {
 		t.Errorf("%d goroutines, and %d before", after, before)
+	}
+}
+
+func TestGuestsThatStandStillAreRecycled(t *testing.T) {
+	for name, mode := range map[string]string{"redpanda.c": "", "stdio.c": ModeStream} {
+		g, log := loadProgram(t, name, func(c *Config) { c.Recycle, c.Mode = &Recycle{Messages: 2}, cmp.Or(mode, c.Mode) })
+		before := runtime.NumGoroutine()
+		tick := func() {
+			b := router.NewBatch(1<<20, 10)
+			defer b.Discard()
+			g.lanes[0].Tick(t.Context(), b)
+		}
+		for range 10 {
+			if got := apply(t, g.Filter(0), "a 1", "b 2"); got[0] != "keep a #" || got[1] != "keep b #" {
+				t.Errorf("%s: %s", name, got)
+			}
+			tick()
+		}
+		tick() // the one that was replaced last is ended
+		if after := runtime.NumGoroutine(); after > before || g.counts.instances.Load() != 1 || g.faulty() != 0 {
+			t.Errorf("%s: %d goroutines, and %d before; %d instances, %d faults\n%s", name, after, before, g.counts.instances.Load(), g.faulty(), log)
+		}
 	}
 }

@@ -67,6 +67,10 @@ func run(c *cobra.Command) error {
 	var p plant
 	defer p.close()
 	if err := p.build(ctx, s, doc, log); err != nil {
+		if errors.Is(err, errStopped) {
+			log.Info("weir stops while its filters are loaded")
+			return nil
+		}
 		if doc.Err() != nil {
 			return refuse(c, doc)
 		}
@@ -80,6 +84,9 @@ func run(c *cobra.Command) error {
 	}
 	return p.run(ctx, cancel, signals, c.ErrOrStderr())
 }
+
+// errStopped is a signal's doing, before there was anything to drain.
+var errStopped = errors.New("stopped")
 
 // limitMemory keeps the collector from doubling what the configuration bounds.
 func limitMemory(sum memorySum) {
@@ -122,9 +129,15 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 		p.letters, err = deadletter.Open(s.StateDir, s.DeadLetters, log)
 		letters <- err
 	}()
-	p.host, p.guests, err = loadGuests(ctx, s, doc, filepath.Join(s.StateDir, "modules"), log)
+	loading, loaded := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM) // compiling may take a minute
+	p.host, p.guests, err = loadGuests(loading, s, doc, filepath.Join(s.StateDir, "modules"), log)
+	stopped := loading.Err() != nil
+	loaded()
 	if err := errors.Join(<-letters, err); err != nil {
 		return err
+	}
+	if stopped {
+		return errStopped
 	}
 	if err := doc.Err(); err != nil {
 		return err

@@ -24,6 +24,9 @@ type abi struct {
 	// refuse says what is wrong with a module of this ABI, but for its imports; nothing: it may be loaded.
 	refuse func(m *meter.Module, c *Config) []string
 
+	// settings are those of the configuration that only some ABIs have, and this one has.
+	settings []string
+
 	// system changes what an instance gets of WASI; nil: it stays as it is for everybody.
 	system func(in *instance, c wazero.ModuleConfig) wazero.ModuleConfig
 
@@ -33,6 +36,19 @@ type abi struct {
 
 // abis are all that this version runs, in the order in which they are recognised.
 var abis = []*abi{&weirV1, &extism, &redpanda, &benthos, &fluentbit, &stdio}
+
+// idle says which settings have no effect with modules of this ABI.
+func (a *abi) idle(c *Config) (why []string) {
+	for _, s := range []struct {
+		name string
+		set  bool
+	}{{"function", c.Function != ""}, {"event_format", c.EventFormat == formatMsgpack}, {"mode", c.Mode == ModeStream}} {
+		if s.set && !slices.Contains(a.settings, s.name) {
+			why = append(why, s.name+": has no effect on a module of the ABI "+a.name+": leave it out")
+		}
+	}
+	return why
+}
 
 func abiNames() (names []string) {
 	for _, a := range abis {

@@ -17,12 +17,13 @@ import (
 // benthos is the ABI of the wasm processor of Redpanda Connect, once Benthos (docs/filters/benthos.md): an exported
 // process () -> () that gets and sets the message by functions of benthos_wasm.
 var benthos = abi{
-	name:    "benthos",
-	is:      func(m *meter.Module) bool { return importsFrom(m, benthosModule) },
-	modules: []hostModule{{name: benthosModule, functions: benthosFunctions}},
-	refuse:  refuseBenthos,
-	system:  systemOfBenthos,
-	start:   startBenthos,
+	settings: []string{"function"},
+	name:     "benthos",
+	is:       func(m *meter.Module) bool { return importsFrom(m, benthosModule) },
+	modules:  []hostModule{{name: benthosModule, functions: benthosFunctions}},
+	refuse:   refuseBenthos,
+	system:   systemOfBenthos,
+	start:    startBenthos,
 }
 
 const (

@@ -16,8 +16,9 @@ import (
 // extism is the ABI of Extism plug-ins (docs/filters/extism.md): exported functions () -> i32 that take their input from,
 // and leave their output in, a memory of the host's, which they reach by functions of extism:host/env.
 var extism = abi{
-	name: "extism",
-	is:   func(m *meter.Module) bool { return importsFrom(m, extismEnv) },
+	settings: []string{"function"},
+	name:     "extism",
+	is:       func(m *meter.Module) bool { return importsFrom(m, extismEnv) },
 	modules: []hostModule{
 		{name: extismEnv, functions: extismFunctions, hint: "a plug-in development kit older or newer than this weir knows"},
 		{name: "extism:host/user", hint: "it is a function of the program that this plug-in was written for; a filter has none of those"},

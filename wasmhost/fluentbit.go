@@ -14,11 +14,12 @@ import (
 // fluentbit is the ABI of Fluent Bit's filter_wasm: a function of any name that gets a tag, a time and a record, and
 // returns the address of another record. docs/filters/fluentbit.md says what differs from Fluent Bit.
 var fluentbit = abi{
-	name:    "fluentbit",
-	is:      isFluentbit,
-	modules: fluentModules,
-	refuse:  refuseFluentbit,
-	start:   startFluentbit,
+	settings: []string{"function", "event_format"},
+	name:     "fluentbit",
+	is:       isFluentbit,
+	modules:  fluentModules,
+	refuse:   refuseFluentbit,
+	start:    startFluentbit,
 }
 
 // The forms of a record between weir and a filter of this ABI.

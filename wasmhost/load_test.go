@@ -82,6 +82,18 @@ func TestOtherSystemsModulesAreRefusedByName(t *testing.T) {
 	file("\x7fELF", "not a WebAssembly module")
 }
 
+func TestSettingsWithoutEffectAreRefused(t *testing.T) {
+	h, _ := open(t)
+	for setting, edit := range map[string]func(*Config){
+		"function": func(c *Config) { c.Function = "filter" }, "mode": func(c *Config) { c.Mode = ModeStream }, "event_format": func(c *Config) { c.EventFormat = formatMsgpack },
+	} {
+		_, err := h.Load(t.Context(), "f", settings("stock:severity", edit))
+		if err == nil || !strings.Contains(err.Error(), setting+": has no effect on a module of the ABI weir") {
+			t.Errorf("%s: %v", setting, err)
+		}
+	}
+}
+
 func TestBrokenStartIsRefused(t *testing.T) {
 	const memory = `(memory (export "memory") 1)(func (export "weir_process") (result i32) (i32.const 0))`
 	check := func(text string, parts ...string) {

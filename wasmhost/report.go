@@ -53,7 +53,7 @@ func (h *Host) inspect(m *meter.Module, c *Config, r *Report) *abi {
 			r.Refused = append(r.Refused, why)
 		}
 	}
-	r.Refused = append(r.Refused, a.refuse(m, c)...)
+	r.Refused = append(append(r.Refused, a.refuse(m, c)...), a.idle(c)...)
 	return a
 }
 

@@ -15,7 +15,8 @@ import (
 // its standard output. With mode batch it is run anew for each batch, and what it has written is looked at when it has
 // ended; with mode stream it goes on, and is to answer each line before it reads the next (docs/filters/stdio.md).
 var stdio = abi{
-	name: "stdio",
+	settings: []string{"mode"},
+	name:     "stdio",
 	is: func(m *meter.Module) bool {
 		return hasExport(m, "_start") && !slices.ContainsFunc(m.Imports, func(im meter.Import) bool { return im.Module != wasiModule })
 	},

@@ -91,6 +91,12 @@ func (u *unpacker) value() error {
 	return nil
 }
 
+// sizes are how many bytes of a number or length follow a first byte, from 0xc0 on.
+var sizes = [32]uint8{
+	0x04: 1, 2, 4, 1, 2, 4, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8,
+	0x19: 1, 2, 4, 2, 4, 2, 4,
+}
+
 // sized reads what a byte of 0xc0 to 0xdf begins.
 func (u *unpacker) sized(c byte) error {
 	switch c {
@@ -103,11 +109,7 @@ func (u *unpacker) sized(c byte) error {
 	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
 		return u.extension(1 << (c - 0xd4))
 	}
-	size := map[byte]int{
-		0xc4: 1, 0xc5: 2, 0xc6: 4, 0xc7: 1, 0xc8: 2, 0xc9: 4, 0xca: 4, 0xcb: 8,
-		0xcc: 1, 0xcd: 2, 0xce: 4, 0xcf: 8, 0xd0: 1, 0xd1: 2, 0xd2: 4, 0xd3: 8,
-		0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4,
-	}[c]
+	size := int(sizes[c-0xc0])
 	if size == 0 {
 		return fmt.Errorf("there is no value that begins with the byte %#02x", c)
 	}

@@ -99,7 +99,7 @@ func loadGuests(ctx context.Context, s *settings, doc *config.Document, cache st
 	for i, e := range s.Filters {
 		if err := errs[i]; err != nil {
 			at := doc.At("filters", e.Name, "module")
-			if errors.Is(err, fs.ErrNotExist) {
+			if missing, ok := errors.AsType[*fs.PathError](err); ok && missing.Path == e.Value.Module && errors.Is(err, fs.ErrNotExist) {
 				doc.Errorf(at, "a path relative to "+e.Place.File()+", or stock:NAME", "module: no file %s", e.Value.Module)
 				continue
 			}

@@ -11,18 +11,14 @@ package wasmhost
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/weirlog/weir/router"
-	"github.com/weirlog/weir/wasmhost/meter"
 )
 
 // Options is what all filters of a host share. The zero value works.
@@ -45,8 +41,7 @@ type Host struct {
 	runtime   wazero.Runtime
 	cache     *compileCache // nil: nothing is kept
 	interpret bool
-	wasi      map[string]api.FunctionDefinition // what guests may import from WASI, by name
-	provided  map[*hostModule]api.Module
+	provided  provided
 	patience  int    // times are multiplied by it: 1 compiled, 20 interpreted
 	mostValue int    // bytes of one value
 	hostname  []byte // of this machine; may be empty
@@ -80,7 +75,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 		config = config.WithCompilationCache(cache.wazero)
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := h.provide(ctx); err != nil {
+	if err := h.provideMeter(ctx); err != nil {
 		h.Close(ctx)
 		return nil, err
 	}
@@ -89,50 +84,6 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 
 // interpreterPatience is how much longer guests may take where they are interpreted.
 const interpreterPatience = 20
-
-// provide makes the modules that guests import from.
-func (h *Host) provide(ctx context.Context) error {
-	h.provided = map[*hostModule]api.Module{}
-	add := func(ctx context.Context, name string, functions []hostFunction) (api.Module, error) {
-		b := h.runtime.NewHostModuleBuilder(name)
-		for _, f := range functions {
-			b.NewFunctionBuilder().WithGoModuleFunction(f.call, valueTypes(f.params), valueTypes(f.results)).Export(f.name)
-		}
-		compiled, err := b.Compile(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("provide %s: %w", name, err)
-		}
-		return h.runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig()) // b.Instantiate's module cannot be a resolver's
-	}
-	ticks := ctx
-	if h.profile {
-		ticks = experimental.WithFunctionListenerFactory(ctx, profiler{})
-	}
-	if _, err := add(ticks, meter.TickModule, []hostFunction{{meter.TickName, "i", "i", tick}, {meter.KeepName, "xii", "x", keepException}}); err != nil {
-		return err
-	}
-	for _, a := range abis {
-		for i := range a.modules {
-			hm := &a.modules[i]
-			// Several ABIs have an env: what a guest gets is decided by program.resolve.
-			m, err := add(ctx, fmt.Sprintf("%s/%s/%d", a.name, hm.name, i), hm.functions)
-			if err != nil {
-				return err
-			}
-			h.provided[hm] = m
-		}
-	}
-	ctx = experimental.WithFunctionListenerFactory(ctx, wasiCharges{})
-	wasi, err := wasi_snapshot_preview1.NewBuilder(h.runtime).Compile(ctx)
-	if err == nil {
-		h.wasi = wasi.ExportedFunctions()
-		_, err = h.runtime.InstantiateModule(ctx, wasi, wazero.NewModuleConfig())
-	}
-	if err != nil {
-		return fmt.Errorf("provide WASI: %w", err)
-	}
-	return nil
-}
 
 // tick is the meter's call out of every guest.
 var tick api.GoModuleFunc = func(ctx context.Context, _ api.Module, stack []uint64) {

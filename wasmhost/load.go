@@ -84,7 +84,12 @@ func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, err
 		grants.close()
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
-	p := h.program(a, cfg, module, compiled, about)
+	p, err := h.program(ctx, a, cfg, module, compiled, about)
+	if err != nil {
+		grants.close()
+		compiled.Close(ctx)
+		return nil, err
+	}
 	p.sum, p.granted, p.env = src.sum(), grants, env
 	return p, nil
 }

@@ -32,7 +32,7 @@ type program struct {
 }
 
 // program makes one of what was found out about a module.
-func (h *Host) program(a *abi, cfg Config, m *meter.Module, compiled wazero.CompiledModule, about Report) *program {
+func (h *Host) program(ctx context.Context, a *abi, cfg Config, m *meter.Module, compiled wazero.CompiledModule, about Report) (*program, error) {
 	p := &program{abi: a, settings: cfg, config: []byte(cfg.Config), modules: map[string]api.Module{}, compiled: compiled, about: about}
 	if m.Memory != nil {
 		p.memory, p.atLimit, p.pages = int64(m.Memory.Max)*page, m.Memory.Max == uint32(cfg.Memory/page), m.Memory.Min
@@ -43,10 +43,14 @@ func (h *Host) program(a *abi, cfg Config, m *meter.Module, compiled wazero.Comp
 	p.refs.Store(1)
 	for _, im := range m.Imports {
 		if hm := a.module(m, im.Module); hm != nil {
-			p.modules[im.Module] = h.provided[hm]
+			given, err := h.provide(ctx, hm)
+			if err != nil {
+				return nil, err
+			}
+			p.modules[im.Module] = given
 		}
 	}
-	return p
+	return p, nil
 }
 
 // What an instance may cost to be made whenever one is needed: a fraction of a millisecond. C guests stay far below it,

@@ -1,6 +1,7 @@
 package wasmhost
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -105,7 +106,11 @@ func (h *Host) refuseImport(a *abi, m *meter.Module, im meter.Import) string {
 		return fmt.Sprintf("imports the %s %s, but a filter must bring its own (linker: leave out --import-memory, --import-table and -shared)", im.Kind, name)
 	}
 	if im.Module == wasiModule {
-		f, ok := h.wasi[im.Name]
+		wasi, err := h.wasi(context.Background())
+		if err != nil {
+			return err.Error()
+		}
+		f, ok := wasi[im.Name]
 		if !ok {
 			return fmt.Sprintf("imports %s, which WASI preview 1 does not have", name)
 		}

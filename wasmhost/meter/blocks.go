@@ -12,6 +12,9 @@ type frame struct {
 	block block
 	head  int // in buf, behind its type
 
+	extra    uint32   // of a try_table: blocks that are written around it
+	crossing []uint32 // and where its clauses go on to that leave another one, by depths around it
+
 	caught caught // what to do behind it, or of a loop, what is done at its head
 }
 
@@ -21,12 +24,20 @@ type block struct {
 	paramsNo, resultsNo uint32
 }
 
-// label is the list of what a branch to the frame brings.
+// label is the number of the list of what a branch to the frame brings.
 func (f *frame) label() uint32 {
 	if f.op == opLoop {
 		return f.block.paramsNo
 	}
 	return f.block.resultsNo
+}
+
+// brings is that list.
+func (f *frame) brings() []valueType {
+	if f.op == opLoop {
+		return f.block.params
+	}
+	return f.block.results
 }
 
 // close ends a block, or turns from its first arm to the second.
@@ -48,8 +59,7 @@ func (w *walker) close(at int, op byte) {
 	w.point = f.outer
 	w.grow(f.base + len(f.block.results) - w.height.now)
 	if f.op == opTryTable {
-		w.buf = append(w.buf, opEnd) // of the block around it
-		w.tries--
+		w.endTry(f)
 	}
 	if f.caught.here && f.op != opLoop && len(w.frames) > 1 {
 		w.edits = append(w.edits, edit{at: len(w.buf), kind: restores, caught: f.caught})

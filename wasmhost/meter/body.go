@@ -22,9 +22,10 @@ type walker struct {
 	height height
 	locals uint32
 	blocks uint32
-	tries  int  // try_tables that are open
-	counts bool // it has a loop, call or bulk operation so far
-	wide   bool // it handles vectors
+	tries  int    // try_tables that are open
+	extra  uint32 // blocks that are written around these
+	counts bool   // it has a loop, call or bulk operation so far
+	wide   bool   // it handles vectors
 }
 
 // body is one function with a body, as found.
@@ -41,6 +42,7 @@ type body struct {
 	frame         int64  // bytes of stack that it counts; 0: it counts none, for it never calls itself
 	tries         int    // try_tables that it may have open at a time
 	nonNull       bool   // it has locals that cannot be null
+	called        bool   // by the host, if that matters
 	lengths       bool   // it has bulk operations, for which it needs a second scratch local
 	ops           int    // its instructions, else and end apart
 	inline        uint32 // its instructions if they are paid for by its callers; else 0
@@ -131,7 +133,7 @@ func (w *walker) body(index uint32) {
 	w.frames = append(w.frames[:0], frame{block: block{results: t.results, resultsNo: w.rw.labels[index][1]}})
 	w.points = append(w.points, point{at: b.start, payer: -1})
 	w.point = b.first
-	w.blocks, w.tries, w.counts, w.height = 1, 0, false, height{}
+	w.blocks, w.tries, w.extra, w.counts, w.height = 1, 0, 0, false, height{}
 	for len(w.frames) > 0 && r.err == nil {
 		w.instruction(&b)
 	}
@@ -224,8 +226,10 @@ func (w *walker) instruction(b *body) {
 		return
 	case opThrowRef:
 		w.rw.needExceptions(r, at, "throw_ref (opcode 0xa)")
-		w.counts = true
-		units = tryUnits
+		w.thrown(b)
+		w.grow(gone)
+		w.buf = append(w.buf, op)
+		return
 	case opCallIndirect, opCallRef:
 		units = indirectUnits
 	case opMemoryGrow:

@@ -76,7 +76,7 @@ func inRegisters(t funcType) bool {
 
 // leave writes a return.
 func (w *walker) leave() {
-	w.edits = append(w.edits, edit{at: len(w.buf), kind: returns, depth: uint32(len(w.frames) - 1 + w.tries)})
+	w.edits = append(w.edits, edit{at: len(w.buf), kind: returns, depth: uint32(len(w.frames)-1) + w.extra})
 	w.buf = append(w.buf, opReturn)
 	w.grow(gone)
 }
@@ -91,10 +91,8 @@ func (w *walker) target(at int, name string) (frame int, depth uint32) {
 	frame = int(n - 1 - depth)
 	w.frames[frame].targeted = true
 	if w.tries > 0 {
-		for _, f := range w.frames[frame:] {
-			if f.op == opTryTable { // it stands in a block of its own, to which branches to its end lead
-				depth++
-			}
+		for i := range w.frames[frame:] { // of try_tables, and branches to one's end lead to the block around it
+			depth += w.frames[frame+i].extra
 		}
 	}
 	return frame, depth

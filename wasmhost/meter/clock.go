@@ -62,10 +62,13 @@ func (c *Clock) Begin(budget time.Duration) {
 }
 
 // Tick answers the guest's call of weir_meter.tick: left is the guest's counter (below zero), the result the new one. The
-// smallest number there is stands for no counter, but says that the guest's stack is used up.
+// smallest numbers there are stand for no counter, but say that the guest's stack is used up or that it threw too often.
 func (c *Clock) Tick(left int32) int32 {
-	if left == stackUsedUp {
+	switch left {
+	case stackUsedUp:
 		panic(c.exceeded(Stack))
+	case thrownTooOften:
+		panic(c.exceeded(Exceptions))
 	}
 	granted := c.granted
 	if granted == 0 {
@@ -181,7 +184,7 @@ const (
 	Wall                    // 20 × the budget of wall time
 	Cancelled               // Clock.Cancel
 	Stack                   // MaxStack, or too many try_tables open
-	Exceptions              // too many caught and not let go
+	Exceptions              // thrown too often in one call
 )
 
 // Exceeded is what a Clock panics with to stop a guest.
@@ -208,7 +211,7 @@ func (e *Exceeded) Error() string {
 	case Stack:
 		return "guest stopped: its stack is used up (calls nested too deep, or too many open try blocks)"
 	case Exceptions:
-		return fmt.Sprintf("guest stopped: it holds on to %d exceptions that it has caught", maxKept)
+		return fmt.Sprintf("guest stopped: it threw more than %d exceptions in one call", maxThrown)
 	case Wall:
 		return fmt.Sprintf("guest stopped: one call took %v of wall time, the limit is %d × its time (%v)", e.Wall.Round(time.Millisecond), wallFactor, e.Budget)
 	default:

@@ -84,8 +84,8 @@ func TestExceptionsAreKeptUntilTheirFunctionHasEnded(t *testing.T) {
 	keep(3, 100, 1) // the deeper ones are gone
 	keep(1, 100, 5)
 	e := stopped(func() {
-		for i := range maxKept {
-			keep(min(i+2, maxKept), 100, 5)
+		for i := range maxThrown {
+			keep(min(i+2, maxThrown), 100, 5)
 		}
 	})
 	if e == nil || e.Cause != Exceptions {
@@ -95,28 +95,34 @@ func TestExceptionsAreKeptUntilTheirFunctionHasEnded(t *testing.T) {
 
 // waysOut leave a try_table with each of 3000 passes of a loop; local 0 counts them. wazero leaves some of them open.
 var waysOut = map[string]string{
-	// The clauses lead to the block around: to a try_table's end they may not.
-	"end":             `block void try_table void catch_all:0 end end`,
-	"br to its end":   `block void try_table void catch_all:0 br 0 end end`,
-	"br_if":           `block void try_table void catch_all:0 i32.const 1 br_if 0 end end`,
-	"br out":          `block void try_table void catch_all:0 br 1 end end`,
-	"br_table":        `block void try_table void catch_all:0 i32.const 0 br_table 1 0 1 end end`,
-	"empty br_table":  `block void try_table void catch_all:0 i32.const 5 br_table 0 1 end end`,
-	"br_on_null":      `block void try_table void catch_all:0 ref.null 0 br_on_null 0 drop end end`,
-	"br_on_non_null":  `block void block ref:0 try_table void catch_all:1 ref.func 1 br_on_non_null 1 end ref.func 1 end drop end`,
-	"throw":           `block void try_table void catch_all:0 throw 0 end end`,
-	"no clauses":      `try_table void end`,
-	"in another":      `block void try_table void catch_all:0 block void try_table void catch:0:0 br 3 end end end end`,
-	"without, in one": `block void try_table void catch_all:0 try_table void br 0 end end end`,
-	"call":            `block void try_table void catch_all:0 call 1 end end`,
-	"return":          `call 2`,
-	"return_call":     `call 3`,
+	"end":                   `block void try_table void catch_all:0 end end`,
+	"br to its end":         `block void try_table void catch_all:0 br 0 end end`,
+	"br_if":                 `block void try_table void catch_all:0 i32.const 1 br_if 0 end end`,
+	"br out":                `block void try_table void catch_all:0 br 1 end end`,
+	"br_table":              `block void try_table void catch_all:0 i32.const 0 br_table 1 0 1 end end`,
+	"empty br_table":        `block void try_table void catch_all:0 i32.const 5 br_table 0 1 end end`,
+	"br_on_null":            `block void try_table void catch_all:0 ref.null 0 br_on_null 0 drop end end`,
+	"br_on_non_null":        `block void block ref:0 try_table void catch_all:1 ref.func 1 br_on_non_null 1 end ref.func 1 end drop end`,
+	"throw":                 `block void try_table void catch_all:0 throw 0 end end`,
+	"clause out":            `block void try_table void catch_all:0 try_table void catch_all:1 throw 0 end end end`,
+	"clauses out":           `block void block void block void try_table void catch:0:0 catch_all:1 try_table void catch_all:0 try_table void catch:1:0 catch:0:3 catch_all:4 throw 0 end end end end end end`,
+	"clause to outer's end": `block void try_table void catch_all:0 try_table void catch_all:0 throw 0 end end end`,
+	"clause to a loop":      `block void loop void global.get 0 i32.const 1 i32.xor global.set 0 try_table void catch_all:1 try_table void catch_all:1 global.get 0 br_if 3 throw 0 end end end end`,
+	"clause not taken":      `block void try_table void catch_all:0 try_table void catch_all:1 br 0 end end end`,
+	"no clauses":            `try_table void end`,
+	"in another":            `block void try_table void catch_all:0 block void try_table void catch:0:0 br 3 end end end end`,
+	"without, in one":       `block void try_table void catch_all:0 try_table void br 0 end end end`,
+	"call":                  `block void try_table void catch_all:0 call 1 end end`,
+	"return":                `call 2`,
+	"return_call":           `call 3`,
 }
 
 const waysOutText = `type ->
 	type -> i32
 	tag 0
 	elem funcref ; ref.func 1
+	tag 0
+	global i32 ; i32.const 0
 	func 1 f i32 ; loop void %s local.get 0 i32.const 1 i32.add local.tee 0 i32.const %d i32.lt_u br_if 0 end i32.const 7
 	func 0 _ ; throw 0
 	func 0 _ ; try_table void catch_all:0 return end
@@ -139,6 +145,31 @@ func TestEveryWayOutClosesATryTable(t *testing.T) {
 			}
 			runtime.KeepAlive(f)
 		})
+	}
+}
+
+// TestACallMayThrowSoOften: the stack grows by 16 bytes each time, so each call begins anew to count.
+func TestACallMayThrowSoOften(t *testing.T) {
+	const text = `type i32 ->
+		type ->
+		tag 1
+		func 0 f ; loop void block void try_table void catch_all:0 throw 0 end end local.get 0 i32.const 1 i32.sub local.tee 0 br_if 0 end
+		func 0 g exnref ; block exnref try_table void catch_all_ref:0 throw 0 end unreachable end local.set 1
+			loop void block void try_table void catch_all:0 local.get 1 throw_ref end end local.get 0 i32.const 1 i32.sub local.tee 0 br_if 0 end
+		func 0 h ; local.get 0 call 0`
+	for engine := range engines {
+		for _, name := range []string{"f", "g", "h"} {
+			mod, ctx := thrower(t, engine, strings.ReplaceAll(text, "\n\t\t\t", " "), nil)
+			for range 2 {
+				if _, err := mod.ExportedFunction(name).Call(ctx, maxThrown-1); err != nil {
+					t.Fatalf("%s: %s: %v", engine, name, err)
+				}
+			}
+			_, err := mod.ExportedFunction(name).Call(ctx, maxThrown+1)
+			if e, ok := errors.AsType[*Exceeded](err); !ok || e.Cause != Exceptions {
+				t.Errorf("%s: %s: got %v, want that it threw too often", engine, name, err)
+			}
+		}
 	}
 }
 
@@ -180,6 +211,13 @@ func TestExceptionsDoTheSame(t *testing.T) {
 	check(head + `func 7 f ; block i32 try_table void catch:1:0 block 4 try_table void catch_ref:1:0 i32.const 5 throw 1 end unreachable end throw_ref end unreachable end`)
 	check(head + `func 7 f ; block ref:exn try_table void catch_all_ref:0 i32.const 5 throw 1 end unreachable end drop i32.const 3`)
 	check(head + `func 7 f i32 ; i32.const 4 loop 2 local.tee 0 if void try_table void catch:1:1 local.get 0 i32.const 1 i32.sub throw 1 end end end local.get 0`)
+	check(head + `func 7 f ; block i32 try_table void catch:1:0 try_table void catch:1:1 i32.const 5 throw 1 end end unreachable end`)
+	check(head + `func 7 f ; block 5 try_table void catch:2:0 try_table void catch:2:1 i32.const 5 i64.const 6 throw 2 end end unreachable end i32.wrap_i64 i32.add`)
+	check(head + `func 7 f ; block 4 try_table void catch_ref:1:0 try_table void catch_ref:1:1 i32.const 5 throw 1 end end unreachable end throw_ref`)
+	check(head + `func 7 f ; block ref:exn try_table void catch_all_ref:0 try_table i32 catch_all_ref:1 i32.const 5 throw 1 end drop end unreachable end drop i32.const 3`)
+	check(head + `func 7 f ; block ref:exn try_table void catch_all_ref:0 try_table i32 catch_all_ref:1 i32.const 5 end return end unreachable end drop i32.const 3`)
+	check(head + `func 7 f ; try_table i32 catch:1:0 try_table void catch:1:1 i32.const 5 throw 1 end i32.const 6 end`)
+	check(head + `func 7 f ; try_table i32 catch:1:0 try_table i32 catch:1:0 i32.const 5 throw 1 end i32.const 6 i32.add end`)
 	check(head + `func 7 f ; ref.null exnref throw_ref`)
 	check(head + `func 7 f ; block void i32.const 1 try_table 1 catch_all:0 i32.const 2 i32.add end return end i32.const 9`)
 	check(head + `func 7 f ; i32.const 1 try_table i32 catch:1:0 i32.const 8 throw 1 end i32.add`)

@@ -19,6 +19,11 @@ type callGraph struct {
 // calls another or catches, and in full.
 func (w *walker) stack() {
 	if w.rw.catches {
+		for _, e := range w.rw.out.Exports {
+			if e.Kind == Func && e.Index >= w.rw.imported {
+				w.bodies[e.Index-w.rw.imported].called = true
+			}
+		}
 		for i := range w.bodies {
 			if b := &w.bodies[i]; b.tries > 0 || b.calls[0] < b.calls[1] {
 				b.frame = int64(frameBytes + b.stack + b.tries*tryBytes)

@@ -2,9 +2,6 @@ package meter
 
 import "unsafe"
 
-// maxKept is how many exceptions one instance may hold on to.
-const maxKept = 64 << 10
-
 // kept is an exception that a running function may still refer to.
 type kept struct {
 	exception         unsafe.Pointer
@@ -35,7 +32,7 @@ func (c *Clock) Keep(stack []uint64) {
 	if k.exception == nil || n > 0 && c.kept[n-1] == k {
 		return
 	}
-	if n == maxKept {
+	if n == maxThrown {
 		panic(c.exceeded(Exceptions))
 	}
 	c.kept = append(c.kept, k)

@@ -147,4 +147,5 @@ type Module struct {
 	Memory    *Pages   // nil when there is none; Max as lowered to the limits
 	Functions int      // those with a body
 	HasStart  bool     // a start function, which runs while the module is instantiated
+	Catches   bool     // exceptions: take the function that you call anew each time, its stack grows with each one caught
 }

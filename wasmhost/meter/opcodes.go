@@ -74,6 +74,7 @@ const (
 	opI64Const           = 0x42
 	opF32Const           = 0x43
 	opF64Const           = 0x44
+	opI32Eq              = 0x46
 	opI32LtS             = 0x48
 	opI32GtU             = 0x4b
 	opI32Add             = 0x6a

@@ -24,7 +24,7 @@ func Rewrite(module []byte, limits Limits) (*Module, error) {
 	if err := rw.r.err; err != nil {
 		return nil, err
 	}
-	rw.out.Bytes = rw.w
+	rw.out.Bytes, rw.out.Catches = rw.w, rw.catches
 	return rw.out, nil
 }
 

@@ -153,6 +153,7 @@ func (rw *rewriter) globalSection() {
 		w = append(w, i32, 1, opI32Const, 0, opEnd) // the depth
 		if rw.limits.Exceptions {
 			w = append(w, i32, 1, opI32Const, 0, opEnd) // the activations
+			w = append(w, i32, 1, opI32Const, 0, opEnd) // how often was thrown
 		}
 		return w
 	})
@@ -161,7 +162,7 @@ func (rw *rewriter) globalSection() {
 // The globals that the meter adds.
 func (rw *rewriter) addedGlobals() uint32 {
 	if rw.limits.Exceptions {
-		return 3
+		return 4
 	}
 	return 2
 }
@@ -169,6 +170,7 @@ func (rw *rewriter) addedGlobals() uint32 {
 func (rw *rewriter) counter() uint32     { return rw.globals }
 func (rw *rewriter) depth() uint32       { return rw.globals + 1 }
 func (rw *rewriter) activations() uint32 { return rw.globals + 2 }
+func (rw *rewriter) thrown() uint32      { return rw.globals + 3 }
 
 func (rw *rewriter) globalType(w []byte) []byte {
 	r := &rw.r

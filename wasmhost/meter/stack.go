@@ -14,8 +14,11 @@ import (
 // Functions that are on no cycle of the call graph are not counted: a module's size bounds what they take.
 const MaxStack = 1 << 20
 
-// stackUsedUp is what tick gets instead of a counter when the stack is used up. No counter falls as low.
-const stackUsedUp = math.MinInt32
+// What tick gets instead of a counter when the stack is used up, and when too much was thrown. No counter falls as low.
+const (
+	stackUsedUp    = math.MinInt32
+	thrownTooOften = math.MinInt32 + 1
+)
 
 // A frame is estimated from above: what a call always takes, and a place for each local and each value that the operand
 // stack ever holds. The cap leaves even functions of thousands of values 64 calls deep.
@@ -73,6 +76,12 @@ func (w *walker) appendEnter(out []byte, b *body) []byte {
 		out = append(out, opI32Const, 1, opI32Add)
 		out = appendU32(append(out, opLocalTee), b.scratch+3)
 		out = appendU32(append(out, opGlobalSet), w.rw.activations())
+	}
+	if b.called { // thrown = 0, if the host calls
+		out = appendU32(append(out, opLocalGet), b.scratch)
+		out = appendSigned(append(out, opI32Const), b.frame)
+		out = append(out, opI32Eq, opIf, 0x40, opI32Const, 0)
+		out = append(appendU32(append(out, opGlobalSet), w.rw.thrown()), opEnd)
 	}
 	return w.rw.appendBlockType(append(out, opBlock), b.results)
 }

@@ -28,7 +28,7 @@ func (g *typed) expression(of string, depth int) {
 		g.open("block "+of, false, of)
 		g.expression(of, depth+1)
 		g.expression("i32", depth+1)
-		l, _ := g.label(false, of)
+		l, _ := g.label(of)
 		g.emit(fmt.Sprintf("br_if %d", l))
 		g.close()
 	case 6:
@@ -229,14 +229,14 @@ func (g *typed) statement(depth int) {
 		g.close()
 		g.close()
 	case 8:
-		if l, ok := g.label(false); ok {
+		if l, ok := g.label(); ok {
 			g.expression("i32", depth)
 			g.passes(fmt.Sprintf("br_if %d", l))
 		}
 	case 9:
-		if a, ok := g.label(false); ok {
-			b, _ := g.label(false)
-			c, _ := g.label(false)
+		if a, ok := g.label(); ok {
+			b, _ := g.label()
+			c, _ := g.label()
 			g.open("block void", false)
 			g.expression("i32", depth)
 			code := fmt.Sprintf("br_table %d %d %d %d", 2, a+1, b+1, c+1)
@@ -247,7 +247,7 @@ func (g *typed) statement(depth int) {
 			g.close()
 		}
 	case 10:
-		if l, ok := g.label(false); ok {
+		if l, ok := g.label(); ok {
 			g.expression("null:1", depth)
 			g.passes(fmt.Sprintf("br_on_null %d", l))
 			g.emit("drop")
@@ -311,7 +311,7 @@ func (g *typed) passes(branch string) {
 // catching is a try_table whose clause leads to a void label.
 func (g *typed) catching(depth int) {
 	g.open("block void", false)
-	l, _ := g.label(true)
+	l, _ := g.label()
 	switch g.n(3) {
 	case 0:
 		g.open(fmt.Sprintf("try_table void catch_all:%d", l), true)

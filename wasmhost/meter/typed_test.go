@@ -135,14 +135,10 @@ func (g *typed) close() {
 	g.emit("end")
 }
 
-// label is the depth of one of the labels with these types; false if there is none. With near, only of those that no
-// try_table is between, nor is one.
-func (g *typed) label(near bool, types ...string) (int, bool) {
+// label is the depth of one of the labels with these types; false if there is none.
+func (g *typed) label(types ...string) (int, bool) {
 	var all []int
 	for i := len(g.labels) - 1; i >= 0; i-- {
-		if near && g.labels[i].try {
-			break
-		}
 		if strings.Join(g.labels[i].types, " ") == strings.Join(types, " ") {
 			all = append(all, len(g.labels)-1-i)
 		}

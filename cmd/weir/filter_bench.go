@@ -143,6 +143,7 @@ type benched struct {
 	name     string
 	guest    *wasmhost.Guest
 	filter   router.Filter
+	size     int // messages of a batch
 	messages int
 	spent    time.Duration     // on messages, in batches
 	batches  []time.Duration   // of a message, the mean of each batch
@@ -205,7 +206,7 @@ func measure(ctx context.Context, records [][]byte, lasts time.Duration, filters
 		return b, nil
 	}
 	phase := func(n int, until time.Duration, apply func(f *benched, b *router.Batch) error) error {
-		for began := time.Now(); time.Since(began) < until; {
+		for began, first := time.Now(), true; first || time.Since(began) < until; first = false {
 			from := next
 			for _, f := range filters {
 				next = from // the same messages for all
@@ -222,10 +223,22 @@ func measure(ctx context.Context, records [][]byte, lasts time.Duration, filters
 		}
 		return nil
 	}
-	if err := phase(benchBatch, lasts/10, func(f *benched, b *router.Batch) error { return f.apply(ctx, b) }); err != nil { // caches
+	size := benchBatch // of batches that take a few milliseconds
+	if err := phase(1, 0, func(f *benched, b *router.Batch) error {
+		began := time.Now()
+		err := f.apply(ctx, b)
+		size = max(1, min(size, int(5*time.Millisecond/max(time.Since(began), 1))))
+		return err
+	}); err != nil {
 		return err
 	}
-	if err := phase(benchBatch, lasts*5/10, func(f *benched, b *router.Batch) error {
+	for _, f := range filters {
+		f.size = size
+	}
+	if err := phase(size, lasts/10, func(f *benched, b *router.Batch) error { return f.apply(ctx, b) }); err != nil { // caches
+		return err
+	}
+	if err := phase(size, lasts*5/10, func(f *benched, b *router.Batch) error {
 		n, began := len(b.Messages()), time.Now()
 		err := f.apply(ctx, b)
 		spent := time.Since(began)

@@ -41,12 +41,16 @@ func fluentFilters(m *meter.Module) (names []string) {
 }
 
 // isFluentbit recognises the type of an export, which is the weakest sign of all: modules of systems that leave clearer
-// ones are theirs.
+// ones are theirs. What Emscripten imports of C's library, Fluent Bit has.
 func isFluentbit(m *meter.Module) bool {
 	if len(fluentFilters(m)) == 0 {
 		return false
 	}
-	return foreignABI(m).name == ""
+	return foreignABI(m).name == "" || importsFrom(m, "env") && slices.ContainsFunc(fluentModules, func(hm hostModule) bool {
+		return !slices.ContainsFunc(m.Imports, func(im meter.Import) bool {
+			return im.Module != wasiModule && (im.Module != hm.name || hm.lacks(im) != "")
+		})
+	})
 }
 
 // The functions by which the host gets memory for a record from a guest, as in WAMR, and those that start an instance.

@@ -121,6 +121,9 @@ func TestEnvFitsWhatIsImported(t *testing.T) {
 	check(malloc+`(import "env" "abort" (func $abort (param i32 i32 i32 i32)))`, `(call $abort (i32.const 0) (i32.const 0) (i32.const 3) (i32.const 4))`, "reject trap abort:  at :3:4")
 	check(`(import "env" "exit" (func $exit (param i32)))`, `(call $exit (i32.const 3))`, "reject exit the guest left with proc_exit(3)")
 	check(`(import "env" "__cxa_throw" (func $throw (param i32 i32 i32)))`, `(call $throw (i32.const 0) (i32.const 0) (i32.const 0))`, "reject trap a C++ exception was thrown")
+	// Emscripten's way of calling C's library, which WAMR knows too.
+	check(`(import "env" "emscripten_memcpy_big" (func $copy (param i32 i32 i32) (result i32)))
+		(import "env" "nullFunc_X" (func $null (param i32)))`, `(drop (call $copy (i32.const 0) (i32.const 0) (i32.const 0))) (call $null (i32.const 3))`, "reject trap abort(3)")
 	contains(t, refused(t, calling(t, malloc+`(import "env" "fopen" (func (param i32 i32) (result i32)))`, "")),
 		"imports env.fopen (i32, i32) -> i32, which this version of weir does not have", "link the rest into the module")
 	contains(t, refused(t, calling(t, `(import "env" "strlen" (func (param i64) (result i32)))`, "")), "env.strlen has the type (i64) -> i32, but must have (i32) -> i32")

@@ -2,6 +2,7 @@ package wasmhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -75,8 +76,16 @@ func (in *instance) Value(key any) any {
 	return in.values.Value(key)
 }
 
-// newInstance makes an instance and starts it, on the leash: start function, _initialize, weir_init.
+// newInstance makes an instance and starts it, on the leash: start function, _initialize, weir_init. It is one of the
+// newest program when p was replaced meanwhile and nothing holds it any more.
 func (g *Guest) newInstance(ctx context.Context, p *program) (*instance, error) {
+	for !p.hold() {
+		newest := g.program.Load()
+		if newest == p {
+			return nil, errors.New("the filter is closed")
+		}
+		p = newest
+	}
 	in := &instance{guest: g, program: p}
 	in.stdout.in, in.stderr.in = in, in
 	in.stdout.level, in.stderr.level = levels[2], levels[3]
@@ -89,9 +98,9 @@ func (g *Guest) newInstance(ctx context.Context, p *program) (*instance, error) 
 	in.flushOutput()
 	if err != nil {
 		in.release()
+		p.release()
 		return nil, err
 	}
-	p.refs.Add(1)
 	g.counts.instances.Add(1)
 	in.count()
 	in.phase = processing

@@ -71,6 +71,19 @@ func (p *program) values() context.Context {
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(reserve))
 }
 
+// hold keeps the program from being closed; false: it has been, there is a newer one.
+func (p *program) hold() bool {
+	for {
+		n := p.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if p.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
 // release lets go of the program; the last one closes it.
 func (p *program) release() error {
 	if p.refs.Add(-1) > 0 {

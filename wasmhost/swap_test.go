@@ -116,6 +116,30 @@ func TestABrokenChangeLeavesTheOldModuleAtWork(t *testing.T) {
 }
 
 // Under load nothing is lost, done twice or overtaken, and nothing is left behind.
+func TestAnInstanceOfAModuleThatHasGoneIsOneOfTheNext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.wasm")
+	put(t, path, version(t, "A"))
+	h, _ := open(t)
+	g := load(t, h, settings(path))
+	old := g.program.Load() // as a lane that is about to make an instance
+	put(t, path, version(t, "B"))
+	if _, err := g.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	versionOf(t, g.Filter(0))
+	b := batch(t)
+	defer b.Discard()
+	g.lanes[0].bury(t.Context(), b) // the last of the old ones
+	in, err := g.newInstance(t.Context(), old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.leave()
+	if in.program != g.program.Load() {
+		t.Error("it is of the module that has gone")
+	}
+}
+
 func TestSwapsUnderLoad(t *testing.T) {
 	swaps := 1000
 	if testing.Short() || raceDetector {

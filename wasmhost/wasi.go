@@ -58,6 +58,8 @@ func (wasiCharges) NewFunctionListener(f api.FunctionDefinition) experimental.Fu
 			c.lists = []listParam{{at: 2, size: 1}, {at: 5, size: 1}}
 		case "path_symlink":
 			c.lists = []listParam{{at: 1, size: 1}, {at: 4, size: 1}}
+		case "fd_filestat_set_times", "fd_renumber":
+			c.file = true
 		}
 	}
 	return c
@@ -66,7 +68,10 @@ func (wasiCharges) NewFunctionListener(f api.FunctionDefinition) experimental.Fu
 // listParam is a parameter that says how many things of some size the call works on.
 type listParam struct{ at, size int }
 
-type wasiCharge struct{ lists []listParam }
+type wasiCharge struct {
+	lists []listParam
+	file  bool // the first parameter must not be a standard stream: wazero finds no file system behind one, and panics
+}
 
 // mostList bounds the bytes of a list or path given to WASI: wazero walks through all of it before anybody looks at
 // the clock.
@@ -84,6 +89,9 @@ func (c *wasiCharge) Before(ctx context.Context, _ api.Module, f api.FunctionDef
 	}
 	if n > mostList {
 		panic(&guestFault{fmt.Sprintf("%s was given %d bytes to work on, at most %d are allowed", f.Name(), n, mostList)})
+	}
+	if c.file && uint32(params[0]) <= 2 {
+		panic(&guestFault{f.Name() + " was given a standard stream"})
 	}
 	in.clock.Charge(16 * int(n))
 }

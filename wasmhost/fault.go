@@ -47,7 +47,7 @@ func explain(err error) (c cause, text, trace string) {
 		switch e.Cause {
 		case meter.Cancelled:
 			return causeCancelled, e.Error(), trace
-		case meter.Stack:
+		case meter.Stack, meter.Exceptions:
 			return causeStack, e.Error(), trace
 		default:
 			return causeTime, e.Error(), trace

@@ -140,11 +140,11 @@ func checkByReadme(t *testing.T, readme, module string) {
 	}
 }
 
-// buildExample builds an example as its README says: with a compiler, or with `weir filter build`.
+// buildExample builds an example as its README says, and in C without warnings: with a compiler, or with `weir filter build`.
 func buildExample(t *testing.T, dir, readme string) (module string) {
 	t.Helper()
 	if !strings.Contains(readme, "\nweir filter build examples/filters/"+filepath.Base(dir)+"\n") {
-		return buildByReadme(t, readme)
+		return buildByReadme(t, strings.ReplaceAll(readme, "-14 --target=wasm32-wasi ", "-14 -Wall -Wextra -Werror --target=wasm32-wasi "))
 	}
 	// In a copy of the folder, beside the SDKs as in the repository: a build writes into its folder.
 	top := t.TempDir()
@@ -167,7 +167,7 @@ func buildExample(t *testing.T, dir, readme string) (module string) {
 	if missing := (*toolchain.Missing)(nil); errors.As(err, &missing) {
 		t.Skip(missing.What)
 	}
-	if err != nil {
+	if err != nil || strings.Contains(told.String(), "warning") {
 		t.Fatalf("%v\n%s", err, told.String())
 	}
 	return module

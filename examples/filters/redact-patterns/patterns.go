@@ -21,11 +21,11 @@ import (
 
 // builtin are the patterns that a configuration names instead of writing them.
 var builtin = map[string]pattern{
-	"email": {Match: `[\pL\pN._%+-]+(?:@|%40)(?:[\pL\pN-]+\.)+\pL{2,}`, needs: []string{"@", "%40"}},
+	"email": {Match: `[0-9A-Za-z._%+\x{80}-\x{10FFFF}-]+(?:@|%40)(?:[0-9A-Za-z\x{80}-\x{10FFFF}-]+\.)+[A-Za-z\x{80}-\x{10FFFF}]{2,}`, needs: []string{"@", "%40"}},
 	"ipv4":  {Match: `(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])`, needs: []string{"."}},
 	"ipv6":  {Match: `[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}[0-9.]{0,14}`, needs: []string{":"}, check: isIPv6},
 	"mac":   {Match: `[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}`, needs: []string{":", "-"}},
-	"phone": {Match: `\+[0-9](?:[ ()/.-]{0,2}[0-9]){7,14}`, needs: []string{"+"}},
+	"phone": {Match: `\+[0-9](?:[ ()/.-]{0,2}[0-9]){7,14}`, needs: []string{"+"}, ahead: 48},
 	"iban":  {Match: `[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?`, check: isIBAN},
 }
 
@@ -34,8 +34,10 @@ type pattern struct {
 	Match string `json:"match"`
 
 	re *regexp.Regexp
-	// needs are texts of which a finding has one: looking for them is much cheaper than the expression.
+	// needs are texts of which a finding has one. Only what is around them is given to the expression, which is dear: the
+	// word, or with ahead so many bytes from there on.
 	needs []string
+	ahead int
 	// check returns how much of a finding is meant, 0 when none is. before is the byte before it, 0 at the start.
 	check func(finding []byte, before byte) int
 }
@@ -110,34 +112,62 @@ func inspect(in []byte) (clean []byte, found bool) {
 }
 
 func (p *pattern) findAll(text []byte) (all [][]int) {
-	may := p.needs == nil
-	for _, need := range p.needs {
-		may = may || bytes.Contains(text, []byte(need))
-	}
-	if !may {
-		return nil
-	}
-	if p.check == nil {
+	if p.needs == nil && p.check == nil {
 		return p.re.FindAllIndex(text, -1)
 	}
 	for from := 0; from < len(text); {
-		at := p.re.FindIndex(text[from:])
-		if at == nil {
-			break
+		start, end := p.window(text, from)
+		for ; start < end; start = from {
+			at := p.re.FindIndex(text[start:end])
+			if at == nil {
+				from = end
+				if p.ahead > 0 { // the window is no word: a finding may begin in it
+					from = start + 1
+				}
+				break
+			}
+			found, n, before := start+at[0], at[1]-at[0], byte(0)
+			if found > 0 {
+				before = text[found-1]
+			}
+			if p.check != nil {
+				n = p.check(text[found:found+n], before)
+			}
+			if n > 0 {
+				all = append(all, []int{found, found + n})
+			}
+			from = found + max(n, 1)
 		}
-		start, before := from+at[0], byte(0)
-		if start > 0 {
-			before = text[start-1]
-		}
-		if n := p.check(text[start:from+at[1]], before); n > 0 {
-			all = append(all, []int{start, start + n})
-			from = start + n
-		} else {
-			from = start + 1
-		}
+		from = max(from, start)
 	}
 	return all
 }
+
+// window returns the next part of text that may have a finding; at the end of text there is none.
+func (p *pattern) window(text []byte, from int) (start, end int) {
+	if p.needs == nil {
+		return from, len(text)
+	}
+	at := len(text)
+	for _, need := range p.needs {
+		if i := bytes.Index(text[from:at], []byte(need)); i >= 0 {
+			at = from + i
+		}
+	}
+	if p.ahead > 0 || at == len(text) {
+		return at, min(at+p.ahead, len(text))
+	}
+	start, end = at, at
+	for start > from && !isSpace(text[start-1]) {
+		start--
+	}
+	for end < len(text) && !isSpace(text[end]) {
+		end++
+	}
+	return start, end
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'

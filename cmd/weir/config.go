@@ -42,7 +42,7 @@ type route struct {
 var notYet = []string{
 	"sources.*.tls", "routes.*.match", "routes.*.else", "destinations.*.buffer.disk", "destinations.*.buffer.sync", "destinations.*.buffer.keep_free",
 	"destinations.*.connections", "destinations.*.pooler", "destinations.*.on_conflict", "destinations.*.partition", "destinations.*.retention", "destinations.*.alter",
-	"filters.*.abi", "filters.*.exceptions", "filters.*.stack", "filters.*.fs", "filters.*.env", "filters.*.mode", "filters.*.function", "filters.*.event_format",
+	"filters.*.stack",
 }
 
 const defaultMemory = 64 << 20

@@ -127,9 +127,13 @@ func (l *lane) filter(ctx context.Context, b *router.Batch, msgs []*router.Messa
 			}
 		}
 		if t, ok := l.in.talk.(batcher); ok {
-			ok, stop := l.whole(ctx, t, b, msgs)
+			rest := msgs[i:] // the others were another module's, which has failed and was replaced
+			ok, stop := l.whole(ctx, t, b, rest)
 			if !ok && stop == nil && l.failedTooOften() {
-				stop = &router.Held{Done: len(msgs), Retry: trialPause, Cause: l.guest.breaker.cause()}
+				stop = &router.Held{Done: len(rest), Retry: trialPause, Cause: l.guest.breaker.cause()}
+			}
+			if stop != nil {
+				stop.Done += i
 			}
 			return stop
 		}

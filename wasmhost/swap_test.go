@@ -140,6 +140,26 @@ func TestAnInstanceOfAModuleThatHasGoneIsOneOfTheNext(t *testing.T) {
 	}
 }
 
+func TestAModuleForWholeBatchesGetsTheRestOfTheBatchOfAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.wasm")
+	put(t, path, wasmOf(t, "testdata/state.wat"))
+	h, _ := open(t)
+	g := load(t, h, settings(path))
+	put(t, path, wat(t, `(module (memory (export "memory") 1) (func (export "_start") unreachable))`))
+	if _, err := g.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := batch(t, "a", "trap", "b")
+	defer b.Discard()
+	// As when the module changes while the batch is at work: the lane has seen the old one.
+	if held := g.lanes[0].filter(t.Context(), b, b.Messages(), time.Now()); held != nil {
+		t.Fatal(held)
+	}
+	if got := strings.Join(outcomes(b), ", "); got != "keep a, reject(trap) trap, reject(trap) b" {
+		t.Error(got)
+	}
+}
+
 func TestSwapsUnderLoad(t *testing.T) {
 	swaps := 1000
 	if testing.Short() || raceDetector {

@@ -96,7 +96,7 @@ func systemOfBenthos(in *instance, c wazero.ModuleConfig) wazero.ModuleConfig {
 // startBenthos runs _start, as Redpanda Connect does, or else what a library has in its place.
 func startBenthos(in *instance) (talker, error) {
 	t := in.talk.(*benthosTalk)
-	export := in.mod.ExportedFunction
+	export := in.exported
 	if start := export("_start"); start != nil {
 		if err := start.CallWithStack(in, nil); err != nil {
 			if e, ok := errors.AsType[*sys.ExitError](err); ok {

@@ -166,7 +166,7 @@ func startExtism(in *instance) (talker, error) {
 		}
 	}
 	function, _ := extismFunction(&meter.Module{Exports: functionsOf(in.mod)}, &in.program.settings) // refuseExtism has told
-	t.function = in.mod.ExportedFunction(function)
+	t.function = in.exported(function)
 	return t, nil
 }
 

@@ -2,6 +2,7 @@ package wasmhost
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -23,5 +24,23 @@ func TestExceptionsAreForFiltersThatSaySo(t *testing.T) {
 	g := load(t, h, settings(path, func(c *Config) { c.Exceptions = true }))
 	if got := apply(t, g.Filter(0), "m")[0]; got != "drop m" {
 		t.Errorf("with exceptions: %s", got)
+	}
+
+	// What is allocated for a message does not grow with those before it.
+	thousand := func() uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 1000 {
+			apply(t, g.Filter(0), "m")
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	first := thousand()
+	for range 4 {
+		thousand()
+	}
+	if last := thousand(); last > 2*first {
+		t.Errorf("the first thousand messages allocate %d bytes, the sixth %d", first, last)
 	}
 }

@@ -145,7 +145,7 @@ func startFluentbit(in *instance) (talker, error) {
 
 // typed is a function that the guest exports under that name with that type, or nil.
 func (in *instance) typed(name string, t meter.FuncType) api.Function {
-	f := in.mod.ExportedFunction(name)
+	f := in.exported(name)
 	if f == nil || wrongType("", meter.FuncType{Params: f.Definition().ParamTypes(), Results: f.Definition().ResultTypes()}, t) != "" {
 		return nil
 	}

@@ -122,9 +122,9 @@ func startWeir(in *instance) (talker, error) {
 		}
 	}
 	return &weirTalk{
-		weirProcess: in.mod.ExportedFunction(weirProcess),
-		weirTick:    in.mod.ExportedFunction("weir_tick"),
-		weirClose:   in.mod.ExportedFunction("weir_close"),
+		weirProcess: in.exported(weirProcess),
+		weirTick:    in.exported("weir_tick"),
+		weirClose:   in.exported("weir_close"),
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ func (h *Host) Load(ctx context.Context, name string, cfg Config) (*Guest, error
 	}
 	h.mu.Lock()
 	h.guests = append(h.guests, g)
+	slices.SortStableFunc(h.guests, func(a, b *Guest) int { return strings.Compare(a.name, b.name) }) // they are loaded side by side
 	h.mu.Unlock()
 	return g, nil
 }

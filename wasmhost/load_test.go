@@ -245,3 +245,24 @@ weir_filter_memory_bytes{filter="f"} 0
 		t.Errorf("%d causes", n)
 	}
 }
+
+func TestFiltersAreToldInTheOrderOfTheirNames(t *testing.T) {
+	h, _ := open(t)
+	for _, name := range []string{"b", "c", "a"} {
+		g, err := h.Load(t.Context(), name, settings("stock:severity"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close(t.Context())
+	}
+	parts, reloaded := "", ""
+	for _, p := range h.Parts() {
+		parts += p.Name
+	}
+	for _, r := range h.Reload(t.Context()) {
+		reloaded += r.Filter
+	}
+	if parts != "abc" || reloaded != "abc" {
+		t.Errorf("readiness tells %s, a reload %s", parts, reloaded)
+	}
+}

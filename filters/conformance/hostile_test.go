@@ -32,7 +32,7 @@ func decidesAboutAnything(t *testing.T, module, file string) {
 		t.Fatal(err)
 	}
 	r := newRunnerOf(t, options(module))
-	configs, whole, most, units := map[string]*wasmhost.Guest{}, 0, 3, int64(mostUnits)
+	configs, whole, most, units := map[string]*wasmhost.Guest{}, 0, 2, int64(mostUnits)
 	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "main.go")); err == nil {
 		most, units = 1, math.MaxInt64
 	}
@@ -53,7 +53,7 @@ func decidesAboutAnything(t *testing.T, module, file string) {
 				decides(t, g, record, units)
 			}
 		}
-		if g == nil || whole == 6 {
+		if g == nil || whole == 4 {
 			continue
 		}
 		var m map[string]any
@@ -64,7 +64,7 @@ func decidesAboutAnything(t *testing.T, module, file string) {
 		if len(text) > 0 {
 			whole++
 		}
-		for n := 0; n < len(text); n += 1 + len(text)/40 { // a line that was cut
+		for n := 0; n < len(text); n += 1 + len(text)/25 { // a line that was cut
 			m["message"] = text[:n]
 			decides(t, g, record(t, m), units)
 		}

@@ -24,6 +24,7 @@ type walker struct {
 	blocks uint32
 	tries  int    // try_tables that are open
 	extra  uint32 // blocks that are written around these
+	raises int    // try_tables, catch clauses and throws so far
 	counts bool   // it has a loop, call or bulk operation so far
 	wide   bool   // it handles vectors
 }
@@ -133,7 +134,7 @@ func (w *walker) body(index uint32) {
 	w.frames = append(w.frames[:0], frame{block: block{results: t.results, resultsNo: w.rw.labels[index][1]}})
 	w.points = append(w.points, point{at: b.start, payer: -1})
 	w.point = b.first
-	w.blocks, w.tries, w.extra, w.counts, w.height = 1, 0, 0, false, height{}
+	w.blocks, w.tries, w.extra, w.raises, w.counts, w.height = 1, 0, 0, 0, false, height{}
 	for len(w.frames) > 0 && r.err == nil {
 		w.instruction(&b)
 	}
@@ -226,7 +227,7 @@ func (w *walker) instruction(b *body) {
 		return
 	case opThrowRef:
 		w.rw.needExceptions(r, at, "throw_ref (opcode 0xa)")
-		w.thrown(b)
+		w.thrown(b, at)
 		w.grow(gone)
 		w.buf = append(w.buf, op)
 		return

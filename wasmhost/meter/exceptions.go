@@ -31,6 +31,7 @@ const (
 	tryUnits   = 10_000 // opening a try_table, and throwing: 6 to 30 µs each
 	maxThrown  = 8 << 10
 	maxClauses = 1000 // of one try_table
+	maxTries   = 2000 // try_tables, clauses and throws of one function: 16 000 take the compiler a minute
 )
 
 // The catch clauses.
@@ -102,14 +103,22 @@ func (rw *rewriter) tagSection() {
 func (w *walker) throw(b *body, at int) {
 	w.rw.needExceptions(&w.r, at, "throw (opcode 0x8)")
 	t := w.index(at, "throw", "tag", uint32(len(w.rw.tags)))
-	w.thrown(b)
+	w.thrown(b, at)
 	w.grow(gone)
 	w.buf = appendU32(append(w.buf, opThrow), t)
 }
 
+// raise bounds what a function has to do with exceptions.
+func (w *walker) raise(at, n int) {
+	if w.raises += n; w.raises > maxTries && w.r.err == nil {
+		w.r.fail(at, "body", fmt.Sprintf("more than %d try_tables, catch clauses and throws", maxTries), "split the function; clang: -fno-inline")
+	}
+}
+
 // thrown writes what stands in front of a throw: thrown++, or the guest is stopped.
-func (w *walker) thrown(b *body) {
+func (w *walker) thrown(b *body, at int) {
 	w.counts = true
+	w.raise(at, 1)
 	w.pay(b, tryUnits)
 	out := appendU32(append(w.buf, opGlobalGet), w.rw.thrown())
 	out = append(out, opI32Const, 1, opI32Add)

@@ -90,6 +90,7 @@ func TestRefusesExceptionsThatLeaveTheirFunction(t *testing.T) {
 	check("type v128 -> \n tag 0", "vectors")
 	check("type -> \n type i32 -> \n func 0 f ; try_table void catch_all:0 i32.const 1 try_table 1 catch_all:0 drop end end", "leaves another try_table", "takes values")
 	check("type -> \n type i32 i32 -> \n tag 1 \n func 0 f ; i32.const 1 i32.const 1 loop 1 drop drop try_table void catch_all:1 try_table void catch:0:1 end end end", "leaves another try_table", "takes values")
+	check("type -> \n tag 0 \n func 0 f ; "+strings.Repeat("block void try_table void catch_all:0 throw 0 end end ", 700), "more than 2000 try_tables")
 	check("type -> \n func 0 f ref:0 ; try_table void catch_all:0 end", "locals that cannot be null")
 }
 

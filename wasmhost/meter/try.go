@@ -38,6 +38,7 @@ func (w *walker) tryTable(b *body, at int) {
 	typ := slices.Clone(w.buf[typeAt:])
 	w.buf = w.buf[:typeAt]
 	clauses := w.clauses(at, t)
+	w.raise(at, 1+len(clauses))
 	if r.err != nil {
 		return
 	}

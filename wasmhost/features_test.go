@@ -25,6 +25,14 @@ func TestExceptionsAreForFiltersThatSaySo(t *testing.T) {
 	if got := apply(t, g.Filter(0), "m")[0]; got != "drop m" {
 		t.Errorf("with exceptions: %s", got)
 	}
+	slow, err := Open(t.Context(), Options{Interpret: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close(t.Context())
+	if _, err := slow.Load(t.Context(), "f", settings(path, func(c *Config) { c.Exceptions = true })); err == nil || !strings.Contains(err.Error(), "need the compiler") {
+		t.Errorf("interpreted: %v", err)
+	}
 
 	// What is allocated for a message does not grow with those before it.
 	thousand := func() uint64 {

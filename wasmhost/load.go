@@ -68,8 +68,7 @@ func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
-	a := h.inspect(module, &cfg, &about)
-	about.Refused = append(about.Refused, src.manifest.refuse(&cfg)...)
+	a := h.judge(module, &cfg, &src, &about)
 	if len(about.Refused) > 0 {
 		return nil, fmt.Errorf("%s: %s", cfg.Module, about.why())
 	}
@@ -96,6 +95,17 @@ func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, err
 	return p, nil
 }
 
+// judge says in about what a module is, and all that refuses it. The ABI is nil when it has none.
+func (h *Host) judge(m *meter.Module, c *Config, src *source, about *Report) *abi {
+	a := h.inspect(m, c, about)
+	about.Refused = append(about.Refused, src.manifest.refuse(c)...)
+	if m.Catches && h.interpret {
+		// wazero's interpreter keeps a caught exception alive a moment too late.
+		about.Refused = append(about.Refused, "catches exceptions, which need the compiler, and there is none for this processor or under this system's policy")
+	}
+	return a
+}
+
 // limits are what the meter is to hold the module to.
 func (c *Config) limits() meter.Limits {
 	return meter.Limits{MemoryPages: uint32(c.Memory / page), Exceptions: c.Exceptions}
@@ -120,13 +130,11 @@ func (h *Host) Inspect(cfg Config) (Report, error) {
 		about.Refused = []string{err.Error()}
 		// What a larger limit would let by is described all the same.
 		if module, err = meter.Rewrite(file, meter.Limits{MemoryPages: mostMemory / page, Exceptions: true}); err == nil {
-			h.inspect(module, &cfg, &about)
+			h.judge(module, &cfg, &src, &about)
 		}
-		about.Refused = append(about.Refused, src.manifest.refuse(&cfg)...)
 		return about, nil
 	}
-	h.inspect(module, &cfg, &about)
-	about.Refused = append(about.Refused, src.manifest.refuse(&cfg)...)
+	h.judge(module, &cfg, &src, &about)
 	if len(about.Refused) > 0 {
 		return about, nil
 	}

@@ -31,7 +31,6 @@ type walker struct {
 
 // body is one function with a body, as found.
 type body struct {
-	index         uint32 // among the functions with a body
 	groups        int    // of locals
 	locals        []byte // their declarations, in shortest form
 	scratch       uint32 // index of the first free local
@@ -126,7 +125,7 @@ func (rw *rewriter) walk() *walker {
 func (w *walker) body(index uint32) {
 	r := &w.r
 	t := w.rw.types[index]
-	b := body{index: uint32(len(w.bodies)), start: len(w.buf), first: len(w.points), results: t.results}
+	b := body{start: len(w.buf), first: len(w.points), results: t.results}
 	b.calls[0], b.edits[0] = len(w.calls), len(w.edits)
 	w.wide = t.has(v128)
 	w.localGroups(&b, t.params)

@@ -21,11 +21,6 @@ func (rw *rewriter) importSection() {
 			w = appendBytes(w, KeepName)
 			w = appendU32(append(w, byte(Func)), rw.keepType)
 		}
-		if rw.limits.Profile {
-			w = appendBytes(w, TickModule)
-			w = appendBytes(w, SpentName)
-			w = appendU32(append(w, byte(Func)), rw.spentType)
-		}
 		return w
 	})
 }

@@ -54,9 +54,6 @@ func (w *walker) appendBody(out []byte, b *body) []byte {
 		case p.bulk != none:
 			out = w.appendBulk(out, b, p.bulk)
 		case p.units != 0:
-			if w.rw.limits.Profile {
-				out = w.appendSpent(out, b, appendSigned([]byte{opI32Const}, int64(p.units)))
-			}
 			out = w.appendCharge(out, b.scratch, p)
 		}
 	}
@@ -91,31 +88,20 @@ func (w *walker) appendCharge(out []byte, local uint32, p point) []byte {
 func (w *walker) appendBulk(out []byte, b *body, kind bulk) []byte {
 	local, length := b.scratch, b.scratch+1
 	out = appendU32(append(out, opLocalSet), length)
-	worth := appendU32([]byte{opLocalGet}, length)
+	out = appendU32(append(out, opGlobalGet), w.rw.counter())
+	out = appendU32(append(out, opLocalGet), length)
 	switch kind {
 	case bytesMoved:
-		worth = append(worth, opI32Const, 6, opI32ShrU)
+		out = append(out, opI32Const, 6, opI32ShrU)
 	case elementsMoved:
-		worth = append(worth, opI32Const, 3, opI32ShrU)
+		out = append(out, opI32Const, 3, opI32ShrU)
 	case pagesGrown:
-		worth = appendSigned(append(worth, opI32Const), 0xffff)
-		worth = append(worth, opI32And, opI32Const, 12, opI32Shl)
+		out = appendSigned(append(out, opI32Const), 0xffff)
+		out = append(out, opI32And, opI32Const, 12, opI32Shl)
 	}
-	if w.rw.limits.Profile {
-		out = w.appendSpent(out, b, worth)
-	}
-	out = appendU32(append(out, opGlobalGet), w.rw.counter())
-	out = append(out, worth...)
 	out = append(w.appendTick(append(out, opI32Sub), local), opEnd)
 	out = w.appendStore(out, local)
 	return appendU32(append(out, opLocalGet), length)
-}
-
-// appendSpent writes: spent(the function, units), of which the code is given.
-func (w *walker) appendSpent(out []byte, b *body, units []byte) []byte {
-	out = appendSigned(append(out, opI32Const), int64(w.rw.imported+b.index))
-	out = append(out, units...)
-	return appendU32(append(out, opCall), w.rw.imported+w.rw.added()-1)
 }
 
 // appendTick writes: local = top of stack; if local < 0 { local = tick(local), leaving the if open.

@@ -18,8 +18,8 @@
 // # The host's side
 //
 // The rewritten module imports one function more, [TickModule].[TickName], behind those that it imports itself,
-// (i32) -> i32; where limits ask for them, [KeepName] and [SpentName] follow. The host provides it once for all guests, finds the instance's Clock (through the call's context) and
-// answers:
+// (i32) -> i32; where exceptions are allowed, [KeepName] follows. The host provides it once for all guests, finds the
+// instance's Clock (through the call's context) and answers:
 //
 //	func(ctx context.Context, _ api.Module, stack []uint64) {
 //		left := api.DecodeI32(stack[0])
@@ -53,11 +53,6 @@ const (
 	TickModule = "weir_meter"
 	TickName   = "tick"
 	KeepName   = "keep"
-
-	// SpentName is (i32, i32) -> (), provided where [Limits].Profile is set. It is told a function, in the guest's own
-	// numbering, and the units that it is about to spend, each time that it pays. Small functions are paid for by
-	// their callers.
-	SpentName = "spent"
 )
 
 // FirstChunk is the number of units with which a fresh instance starts, so that its start function is counted too.
@@ -75,8 +70,6 @@ type Limits struct {
 	// see [Clock.Keep]. wazero's compiler loses what the body of a try_table sets a local to when the same function
 	// catches.
 	Exceptions bool
-	// Profile has the module tell what each function spends, for tools: see [SpentName]. It runs many times slower.
-	Profile bool
 }
 
 // What a module may ask of the compiler. A module of 44 KB can make a compiler take 367 MB, so these are checked

@@ -39,7 +39,6 @@ func TestNamesStayTrue(t *testing.T) {
 	}
 	check(Limits{MemoryPages: 1}, "\x03\x00\x02im\x02\x03one\x03\x03two", "\x01\x03\x01\x00\x01x")
 	check(Limits{MemoryPages: 1, Exceptions: true}, "\x03\x00\x02im\x03\x03one\x04\x03two", "\x01\x04\x01\x00\x01x")
-	check(Limits{MemoryPages: 1, Exceptions: true, Profile: true}, "\x03\x00\x02im\x04\x03one\x05\x03two", "\x01\x05\x01\x00\x01x")
 }
 
 // TestTracesShowTheAuthorsNames: a trap's, and that of a guest that is stopped. Functions without a name have that of

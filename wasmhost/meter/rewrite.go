@@ -80,7 +80,7 @@ type rewriter struct {
 	elements    uint32
 	datas       uint32
 
-	tickType, keepType, spentType uint32
+	tickType, keepType uint32
 
 	lists   lists
 	labels  [][2]uint32       // the lists of each type's parameters and results
@@ -105,9 +105,6 @@ type custom struct {
 func (rw *rewriter) added() uint32 {
 	n := uint32(1)
 	if rw.limits.Exceptions {
-		n++
-	}
-	if rw.limits.Profile {
 		n++
 	}
 	return n

@@ -78,9 +78,6 @@ func (rw *rewriter) addedTypes() (added []funcType) {
 	if rw.limits.Exceptions {
 		rw.keepType = need(funcType{[]valueType{exnref, i32, i32}, []valueType{exnref}})
 	}
-	if rw.limits.Profile {
-		rw.spentType = need(funcType{params: []valueType{i32, i32}})
-	}
 	return append(added, rw.resultTypes(uint32(len(rw.types)+len(added)))...)
 }
 

@@ -195,6 +195,7 @@ func (w *watch) follow(dirs []string) {
 type Reloaded struct {
 	Filter  string
 	Changed bool
+	Loaded  time.Time // of the module that is at work
 	Err     error
 }
 
@@ -205,7 +206,9 @@ func (h *Host) Reload(ctx context.Context) (all []Reloaded) {
 	h.mu.Unlock()
 	for _, g := range guests {
 		changed, err := g.Reload(ctx)
-		all = append(all, Reloaded{g.name, changed, err})
+		g.swap.mu.Lock()
+		all = append(all, Reloaded{g.name, changed, g.swap.loaded, err})
+		g.swap.mu.Unlock()
 	}
 	return all
 }

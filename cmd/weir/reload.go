@@ -50,7 +50,7 @@ until it is done, and tells what came of it.`,
 			case r.Changed:
 				fmt.Fprintf(c.OutOrStdout(), "%s: changed\n", r.Filter)
 			default:
-				fmt.Fprintf(c.OutOrStdout(), "%s: the same\n", r.Filter)
+				fmt.Fprintf(c.OutOrStdout(), "%s: the same since %s\n", r.Filter, r.Loaded.Local().Format(time.DateTime))
 			}
 		}
 		if refused {

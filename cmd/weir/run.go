@@ -218,7 +218,7 @@ func (p *plant) parts() []router.Part {
 // reload reads the modules again.
 func (p *plant) reload(ctx context.Context) (all []admin.Reloaded) {
 	for _, r := range p.host.Reload(ctx) {
-		told := admin.Reloaded{Filter: r.Filter, Changed: r.Changed}
+		told := admin.Reloaded{Filter: r.Filter, Changed: r.Changed, Loaded: r.Loaded.UTC().Truncate(time.Second)}
 		if r.Err != nil {
 			told.Error = r.Err.Error()
 		}

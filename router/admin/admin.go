@@ -82,6 +82,8 @@ type Reloaded struct {
 	Filter  string `json:"filter"`
 	Changed bool   `json:"changed"`
 	Error   string `json:"error,omitempty"`
+	// Loaded is when the module that is at work was.
+	Loaded time.Time `json:"loaded"`
 }
 
 // Listen takes the address. What connects before Run waits.

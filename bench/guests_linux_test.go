@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ type stopwatch struct {
 	router.Filter
 	spent    time.Duration
 	messages int
+	kept     int
 }
 
 func (s *stopwatch) Apply(ctx context.Context, b *router.Batch) *router.Held {
@@ -26,6 +26,11 @@ func (s *stopwatch) Apply(ctx context.Context, b *router.Batch) *router.Held {
 	start := threadTime()
 	held := s.Filter.Apply(ctx, b)
 	s.spent += threadTime() - start
+	for _, m := range b.Messages() {
+		if m.Field([]byte("kind")) != nil {
+			s.kept++
+		}
+	}
 	return held
 }
 
@@ -62,7 +67,7 @@ func through(b *testing.B, guest string, limit time.Duration, source function) *
 	defer host.Close(context.Background())
 	var cfg wasmhost.Config
 	cfg.Defaults()
-	cfg.Module, cfg.OnError = filepath.Join("guests", guest+".wasm"), wasmhost.Drop
+	cfg.Module, cfg.OnError = guestFile(b, guest), wasmhost.Drop
 	if limit > 0 {
 		cfg.Time = limit
 	}

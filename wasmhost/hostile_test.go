@@ -91,7 +91,7 @@ type siege struct {
 
 	sent, beside int // messages; valid after end
 	pause        time.Duration
-	neighbour    routertest.Recorder
+	neighbour    inOrder
 }
 
 func newSiege(t *testing.T, h *Host) *siege {
@@ -137,6 +137,23 @@ func newSiege(t *testing.T, h *Host) *siege {
 	t.Cleanup(s.stop)
 	go func() { s.done <- s.Run(ctx) }()
 	return s
+}
+
+// inOrder is a destination that counts messages "n0", "n1" and so on, and notes the first that is another one.
+type inOrder struct {
+	forgotten
+	rows  int
+	wrong string
+}
+
+func (d *inOrder) Write(_ context.Context, msgs []*router.Message, _ func([]router.Rejected) error) error {
+	for _, m := range msgs {
+		if want := fmt.Sprint("n", d.rows); string(m.Text) != want && d.wrong == "" {
+			d.wrong = fmt.Sprintf("%q, where %q was to be", m.Text, want)
+		}
+		d.rows++
+	}
+	return nil
 }
 
 // forgotten is a destination, and a store of dead letters, that keeps nothing.
@@ -267,13 +284,7 @@ func (s *siege) end(t *testing.T) {
 		t.Errorf("the router: %v", err)
 	}
 	routertest.Balanced(t, s.Ledger())
-	rows := s.neighbour.Rows()
-	if len(rows) != s.beside {
-		t.Errorf("beside it %d messages arrived of %d", len(rows), s.beside)
-	}
-	for i, text := range rows {
-		if text != fmt.Sprint("n", i) {
-			t.Fatalf("beside it message %d is %q", i, text)
-		}
+	if n := s.neighbour.rows; n != s.beside || s.neighbour.wrong != "" {
+		t.Errorf("beside it %d messages arrived of %d; %s", n, s.beside, s.neighbour.wrong)
 	}
 }

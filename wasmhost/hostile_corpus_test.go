@@ -52,16 +52,34 @@ func hostileCorpus(t *testing.T, seed uint64, mutants int) (all []hostileModule)
 	return all
 }
 
-// bombs are modules that are dear to read or to compile.
+// bombs are modules that are dear to read or to compile, and some that the assembler has no words for.
 func bombs() []hostileModule {
 	table := append(append([]byte{0x41, 0, 0x0e}, uleb(200_000)...), repeat(200_001, []byte{0})...)
+	// loop; block; try_table (catch_all 0); throw 0; end; end; br 0; end
+	throws := []byte{0x03, 0x40, 0x02, 0x40, 0x1f, 0x40, 1, 2, 0, 0x08, 0, 0x0b, 0x0b, 0x0c, 0, 0x0b, 0x41, 0}
+	// block; try_table (catch_all 0); call 0; drop; end; end; throw 0
+	rethrows := []byte{0x02, 0x40, 0x1f, 0x40, 1, 2, 0, 0x10, 0, 0x1a, 0x0b, 0x0b, 0x08, 0}
 	return []hostileModule{
 		{"branches", manyBranches(1000, 20_000)},
 		{"functions", filterWith(1_000_000, body([]byte{0}, nil), 0)},
 		{"br_table", filterWith(1, body([]byte{0}, table), 0)},
 		{"locals", filterWith(1, body(i32Locals(1_000_000), nil), 0)},
 		{"types", filterWith(1, body([]byte{0}, nil), 1000)},
+		{"tail calls", oneFunction([]byte{0x12, 0})},
+		{"throws", oneFunction(throws)},
+		{"rethrows", oneFunction(rethrows)},
 	}
+}
+
+// oneFunction is a filter whose weir_process is this code. It has a tag to throw.
+func oneFunction(code []byte) []byte {
+	m := []byte("\x00asm\x01\x00\x00\x00")
+	m = append(m, section(1, 2, []byte{0x60, 0, 1, 0x7f}, []byte{0x60, 0, 0})...)
+	m = append(m, section(3, 1, []byte{0})...)
+	m = append(m, section(5, 1, []byte{0, 1})...)
+	m = append(m, section(13, 1, []byte{0, 1})...)
+	m = append(m, section(7, 2, []byte("\x06memory\x02\x00"), []byte("\x0cweir_process\x00\x00"))...)
+	return append(m, section(10, 1, body([]byte{0}, code))...)
 }
 
 // nowhere is arguments of which most are no addresses in a guest's memory.

@@ -238,8 +238,10 @@ func (r *Router) loseParked() (n int) {
 	for _, rt := range r.routes {
 		rt.mu.Lock()
 		for _, b := range rt.parked {
-			drops, created := b.sweep()
-			r.swept(rt, rt.Filters[b.stage].Name, drops, created)
+			if b.stage < len(rt.Filters) { // else it was created behind the last one
+				drops, created := b.sweep()
+				r.swept(rt, rt.Filters[b.stage].Name, drops, created)
+			}
 			r.settleRoute(rt, FateLost, "drain", len(b.live)+len(b.bad))
 			n += len(b.live) + len(b.bad)
 			b.free()

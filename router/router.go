@@ -233,6 +233,9 @@ func (r *Router) Run(ctx context.Context) error {
 		w.close()
 	}
 	writers.Wait()
+	for _, w := range r.writers {
+		w.lose() // what filters created after it gave up
+	}
 	err := r.closeDestinations()
 	for _, a := range r.Ledger().Destinations {
 		for _, e := range a.Fates {

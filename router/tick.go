@@ -179,6 +179,7 @@ func (r *Router) place(t *ticker, b *Batch) []*Batch {
 	}
 	for i, p := range t.places {
 		all[i].route, all[i].stage = p.route, p.stage+1
+		all[i].stops = append(all[i].stops[:0], make([]int, p.stage+1)...) // the filters before it have rejected none
 		all[i].hold.claims = p.route.claims
 	}
 	return all

@@ -86,7 +86,7 @@ func through(b *testing.B, guest string, limit time.Duration, source function) *
 			runtime.LockOSThread()
 			return source(ctx, in)
 		})}},
-		Destinations: []router.DestinationConfig{{Name: "out", Destination: nowhere{}, Flush: router.Flush{Messages: 1000, After: time.Second}}},
+		Destinations: []router.DestinationConfig{{Name: "out", Destination: nowhere{}, Flush: router.Flush{Messages: 1000, Bytes: 4 << 20, After: time.Second}}},
 		Routes:       []router.Route{{Name: "main", From: []string{"in"}, To: []string{"out"}, Filters: []router.Stage{{Name: guest, Filters: []router.Filter{watch}}}}},
 	})
 	if err != nil {

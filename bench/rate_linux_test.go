@@ -50,7 +50,7 @@ func BenchmarkLanes(b *testing.B) {
 func benchmarkLanes(b *testing.B, guest string, lanes int) {
 	c := router.Config{
 		Memory: 64 << 20, Lanes: lanes, DeadLetters: nowhere{},
-		Destinations: []router.DestinationConfig{{Name: "out", Destination: nowhere{}, Flush: router.Flush{Messages: 1000, After: time.Second}}},
+		Destinations: []router.DestinationConfig{{Name: "out", Destination: nowhere{}, Flush: router.Flush{Messages: 1000, Bytes: 4 << 20, After: time.Second}}},
 		Routes:       []router.Route{{Name: "main", To: []string{"out"}}},
 	}
 	if guest != "" {

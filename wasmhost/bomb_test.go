@@ -90,6 +90,12 @@ func TestBombsAreRefusedByName(t *testing.T) {
 	check(filterWith(1, body([]byte{0}, append(table, repeat(1_000_001, []byte{0})...)), 0), "function 1: body: 1000009 bytes, the limit is")
 	check(filterWith(1, body([]byte{0}, repeat(6_000_000, []byte{0x41, 0, 0x1a})), 0), "module: ", "bytes, the limit is")
 	check(filterWith(1, body(i32Locals(1_000_000), nil), 0), "function 1: locals: 1000000 or more, the limit is")
+	nested := append(repeat(60_000, []byte{0x02, 0x40}), repeat(60_000, []byte{0x0b})...)
+	check(filterWith(1, body([]byte{0}, nested), 0), "function 1: body: 60001 blocks and branches", "the limit is")
+	leaving := repeat(25_000, []byte{0x02, 0x40, 0x41, 0, 0x0d, 0, 0x0b})
+	check(filterWith(1, body([]byte{0}, leaving), 0), "function 1: body: 50001 blocks and branches", "the limit is")
+	check(filterWith(0, nil, 12_000), "type 2: 1000 parameters or results, the limit is")
+	check(filterWith(40_000, body(i32Locals(10_000), nil), 0), "10000 locals, and with them the functions have 610000, the limit is")
 }
 
 // Forty thousand times the ten thousand locals that one function may have are 400 MB of whoever reads them, and 280 KB

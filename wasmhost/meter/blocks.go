@@ -16,6 +16,9 @@ type frame struct {
 	crossing []uint32 // and where its clauses go on to that leave another one, by depths around it
 
 	caught caught // what to do behind it, or of a loop, what is done at its head
+
+	ways       uint64 // that branches lead to it
+	sets, uses uint64 // of locals, in front of it
 }
 
 // block is what a block takes and leaves, and the numbers of these lists.
@@ -57,6 +60,7 @@ func (w *walker) close(at int, op byte) {
 		w.points[w.point].payer = f.outer // never repeated: no loop
 	}
 	w.point = f.outer
+	w.meet(f)
 	w.grow(f.base + len(f.block.results) - w.height.now)
 	if f.op == opTryTable {
 		w.endTry(f)
@@ -73,6 +77,7 @@ func (w *walker) blockType(at int) (b block) {
 	typeAt := r.pos
 	t := r.signed(33)
 	w.blocks++
+	w.work.branches += aBranch
 	values := uint64(w.locals)
 	if t >= 0 {
 		if t >= int64(len(rw.types)) {

@@ -27,6 +27,7 @@ type walker struct {
 	raises int    // try_tables, catch clauses and throws so far
 	counts bool   // it has a loop, call or bulk operation so far
 	wide   bool   // it handles vectors
+	work   work
 }
 
 // body is one function with a body, as found.
@@ -109,7 +110,7 @@ func (rw *rewriter) walk() *walker {
 		}
 		if r.err == nil {
 			w.r = reader{b: rw.module[:r.pos], pos: start}
-			w.body(rw.funcs[rw.imported+i])
+			w.body(at, rw.funcs[rw.imported+i])
 			r.err = w.r.err
 		}
 		if r.err != nil {
@@ -121,8 +122,8 @@ func (rw *rewriter) walk() *walker {
 	return w
 }
 
-// body walks one function of type t.
-func (w *walker) body(index uint32) {
+// body walks one function at an offset, of the type with an index.
+func (w *walker) body(at int, index uint32) {
 	r := &w.r
 	t := w.rw.types[index]
 	b := body{start: len(w.buf), first: len(w.points), results: t.results}
@@ -133,7 +134,7 @@ func (w *walker) body(index uint32) {
 	w.frames = append(w.frames[:0], frame{block: block{results: t.results, resultsNo: w.rw.labels[index][1]}})
 	w.points = append(w.points, point{at: b.start, payer: -1})
 	w.point = b.first
-	w.blocks, w.tries, w.extra, w.raises, w.counts, w.height = 1, 0, 0, 0, false, height{}
+	w.blocks, w.tries, w.extra, w.raises, w.counts, w.height, w.work = 1, 0, 0, 0, false, height{}, work{branches: aBranch}
 	for len(w.frames) > 0 && r.err == nil {
 		w.instruction(&b)
 	}
@@ -141,6 +142,7 @@ func (w *walker) body(index uint32) {
 		r.fail(r.pos, "", "malformed: instructions behind the end of the function", "")
 	}
 	b.end, b.behind = len(w.buf), len(w.points)
+	w.weigh(at, &b)
 	b.stack += w.height.peak * valueBytes
 	if w.wide {
 		b.stack += w.height.peak * valueBytes
@@ -240,6 +242,7 @@ func (w *walker) instruction(b *body) {
 	switch op {
 	case opLoop:
 		w.counts = true
+		w.work.branches += aRound - aBranch
 		w.buf = append(w.buf, op)
 		t := w.blockType(at)
 		w.open(op, t)
@@ -247,6 +250,9 @@ func (w *walker) instruction(b *body) {
 		w.points = append(w.points, point{at: len(w.buf), payer: -1, head: len(t.params) == 0})
 		return
 	case opBlock, opIf:
+		if op == opIf {
+			w.work.branches += aBranch
+		}
 		w.buf = append(w.buf, op)
 		w.open(op, w.blockType(at))
 		return

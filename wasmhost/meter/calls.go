@@ -89,7 +89,10 @@ func (w *walker) target(at int, name string) (frame int, depth uint32) {
 		return 0, 0
 	}
 	frame = int(n - 1 - depth)
-	w.frames[frame].targeted = true
+	f := &w.frames[frame]
+	f.targeted = true
+	f.ways++
+	w.work.passed += uint64(len(f.brings()))
 	if w.tries > 0 {
 		for i := range w.frames[frame:] { // of try_tables, and branches to one's end lead to the block around it
 			depth += w.frames[frame+i].extra
@@ -100,6 +103,7 @@ func (w *walker) target(at int, name string) (frame int, depth uint32) {
 
 func (w *walker) label(at int, name string) {
 	_, depth := w.target(at, name)
+	w.work.branches += aBranch
 	w.buf = appendU32(w.buf, depth)
 }
 
@@ -109,6 +113,7 @@ func (w *walker) brTable(b *body, at int) {
 	r := &w.r
 	w.pay(b, 1)
 	n := r.u32()
+	w.work.branches += aBranch + aTarget*uint64(n)
 	if n == 0 {
 		w.buf = append(w.buf, opBrTable, 1)
 		_, depth := w.target(at, "br_table")

@@ -27,6 +27,7 @@ func (w *walker) grow(n int) {
 // called takes a call's parameters and pushes its results.
 func (w *walker) called(t funcType) {
 	w.wide = w.wide || t.has(v128)
+	w.work.passed += uint64(len(t.params) + len(t.results))
 	w.grow(-len(t.params))
 	w.grow(len(t.results))
 }
@@ -35,7 +36,7 @@ func (w *walker) called(t funcType) {
 func (w *walker) open(op byte, b block) {
 	params := len(b.params)
 	base := max(w.height.now-params, w.frames[len(w.frames)-1].base)
-	w.frames = append(w.frames, frame{op: op, outer: w.point, base: base, block: b, head: len(w.buf)})
+	w.frames = append(w.frames, frame{op: op, outer: w.point, base: base, block: b, head: len(w.buf), sets: w.work.sets, uses: w.work.uses})
 	w.grow(base + params - w.height.now)
 }
 

@@ -23,6 +23,10 @@ func (w *walker) operands(at int, ins *instr) {
 		}
 		w.buf = appendValueType(append(w.buf, 1), t)
 	case immLocal:
+		w.work.uses++
+		if ins != &instrs[opLocalGet] {
+			w.work.sets++
+		}
 		w.copyIndex(at, ins.name, "local", w.locals)
 	case immGlobal:
 		g := w.index(at, ins.name, "global", rw.globals)

@@ -236,7 +236,6 @@ func TestRefusesWhatOverloadsTheCompiler(t *testing.T) {
 	refused(t, sectionsOf(secType, "\x01\x60\x00\x00", secFunction, "\xd1\x86\x03"+strings.Repeat("\x00", 50_001)), "50001 entries", "50000")
 	refused(t, program{locals: bytes.Repeat([]byte{i32}, MaxLocals+1)}.module(), "10001 or more", "10000")
 	refused(t, program{locals: bytes.Repeat([]byte{i32}, 9000), body: bytes.Repeat([]byte{opBlock, 0x40, opEnd}, 200)}.module(), "9000 locals over 112")
-	refused(t, sectionsOf(secType, "\x01\x60\xe9\x07"+strings.Repeat("\x7f", 1001)+"\x00"), "1001 parameters")
 	refused(t, sectionsOf(secTable, "\x01\x70\x00\x81\x80\x04"), "65537 elements", "65536")
 	refused(t, sectionsOf(secMemory, "\x01\x00\x81\x02"), "257 pages (16.06MiB)", "256 pages (16MiB)", "memory:")
 }

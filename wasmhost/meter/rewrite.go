@@ -86,6 +86,8 @@ type rewriter struct {
 	labels  [][2]uint32       // the lists of each type's parameters and results
 	blocks  map[uint32]uint32 // the types of blocks without parameters, by their list of results
 	catches bool              // a try_table has clauses
+
+	params, locals, squares uint64 // of the types and functions so far: what they ask of the compiler
 }
 
 func newRewriter(module []byte, limits Limits) *rewriter {

@@ -8,7 +8,6 @@ import (
 // maxEntries bounds types, imports, exports, globals, tables and segments, which take memory in the compiler.
 const (
 	maxEntries  = 50_000
-	maxParams   = 1000 // and results, of one type
 	maxElements = 1 << 18
 	maxDatas    = 250_000 // Go writes one for each run of bytes between zeros: 40 000 in 4 MB
 )
@@ -94,8 +93,13 @@ func (rw *rewriter) valueTypes() (types []valueType) {
 	r := &rw.r
 	at := r.pos
 	n := r.u32()
-	if n > maxParams && r.err == nil {
-		r.fail(at, "function type", fmt.Sprintf("%d parameters or results, the limit is %d", n, maxParams), "")
+	rw.params += uint64(n)
+	switch {
+	case r.err != nil:
+	case n > MaxParams:
+		r.fail(at, fmt.Sprintf("type %d", len(rw.types)), fmt.Sprintf("%d parameters or results, the limit is %d", n, MaxParams), "pass them in memory")
+	case rw.params > MaxAllParams:
+		r.fail(at, fmt.Sprintf("type %d", len(rw.types)), fmt.Sprintf("the types have %d parameters and results with it, the limit is %d", rw.params, MaxAllParams), "leave out types that no function has: wasm-opt -O")
 	}
 	for range n {
 		if r.err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/wasmhost/meter"
@@ -26,7 +27,8 @@ type instance struct {
 	result  [1]uint64
 	halt    func() // ends a guest that stands still; nil: there is none
 	phase   phase
-	values  context.Context // nil once it is made
+	values  context.Context           // nil once it is made
+	room    experimental.LinearMemory // of mem
 
 	call // of the message in hand
 
@@ -113,7 +115,7 @@ func (in *instance) start() error {
 	if p.abi.system != nil {
 		config = p.abi.system(in, config)
 	}
-	in.values = p.values()
+	in.values = p.values(in)
 	mod, err := in.guest.host.runtime.InstantiateModule(in, p.compiled, config)
 	in.values = nil
 	if err != nil {
@@ -230,6 +232,8 @@ func (in *instance) release() {
 	}
 	if in.mod != nil {
 		in.mod.Close(in)
+	} else if in.room != nil {
+		in.room.Free() // wazero does so only for what it could instantiate
 	}
 }
 

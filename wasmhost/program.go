@@ -66,9 +66,12 @@ func (p *program) measure(in *instance) {
 }
 
 // values are what wazero asks an instance's context for while it is made.
-func (p *program) values() context.Context {
+func (p *program) values(in *instance) context.Context {
 	ctx := experimental.WithImportResolver(context.Background(), func(name string) api.Module { return p.modules[name] })
-	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(reserve))
+	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
+		in.room = reserve(most)
+		return in.room
+	}))
 }
 
 // hold keeps the program from being closed; false: it has been, there is a newer one.

@@ -4,4 +4,4 @@ package wasmhost
 
 import "github.com/tetratelabs/wazero/experimental"
 
-func reserve(_, _ uint64) experimental.LinearMemory { return &plainMemory{} }
+func reserve(uint64) experimental.LinearMemory { return &plainMemory{} }

@@ -12,7 +12,7 @@ import (
 // reserve gives a guest's memory its place for ever: room for all that it may grow to, with pages that are there from
 // their first use on. So memory that grows is never copied, which takes milliseconds in which nobody can stop the guest.
 // It goes back when the instance is closed, and nothing may read it afterwards.
-func reserve(_, most uint64) experimental.LinearMemory {
+func reserve(most uint64) experimental.LinearMemory {
 	if most == 0 || most > math.MaxInt {
 		return &plainMemory{}
 	}

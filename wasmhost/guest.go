@@ -63,8 +63,11 @@ func (g *Guest) Filter(number int) router.Filter {
 	return g.lanes[number]
 }
 
-// Close ends the instances, each after its weir_close. No lane may be at work, or be used afterwards.
+// Close ends the instances, each after its weir_close. No lane may be at work, or be used afterwards. It waits for a
+// Reload.
 func (g *Guest) Close(context.Context) error {
+	g.swap.one.Lock()
+	defer g.swap.one.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {

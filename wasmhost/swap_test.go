@@ -281,3 +281,25 @@ func TestReloadsAreSafeBesideEverything(t *testing.T) {
 	})
 	all.Wait()
 }
+
+func TestAReloadBesideACloseLeavesNothingBehind(t *testing.T) {
+	slow := wat(t, `(module (import "weir_v1" "log" (func $log (param i32 i32 i32))) (memory (export "memory") 1) (data (i32.const 0) "begins")
+		(func (export "weir_init") (result i32) (local $i i32)
+			(call $log (i32.const 2) (i32.const 0) (i32.const 6))
+			(loop $on (br_if $on (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 50000000))))
+			(i32.const 0))
+		(func (export "weir_process") (result i32) (i32.const 0)))`)
+	path := filepath.Join(t.TempDir(), "m.wasm")
+	put(t, path, version(t, "A"))
+	h, log := open(t)
+	g := load(t, h, settings(path))
+	put(t, path, slow)
+	done := make(chan struct{})
+	go func() { defer close(done); g.Reload(t.Context()) }()
+	until(t, "the new module is started", func() bool { return strings.Contains(log.String(), "begins") })
+	g.Close(t.Context())
+	<-done
+	if n, refs := g.counts.instances.Load(), g.program.Load().refs.Load(); n != 0 || refs != 0 {
+		t.Errorf("%d instances are left, and the module is held %d times", n, refs)
+	}
+}

@@ -22,14 +22,16 @@ const (
 // still being written is left alone until it rests.
 func (h *Host) Watch(ctx context.Context) {
 	w := watch{host: h, seen: map[*Guest]*sighting{}}
-	events := make(chan fsnotify.Event) // nil events where there are none to be had
+	var events chan fsnotify.Event // nil: there are none to be had
+	var troubles chan error
 	if n, err := fsnotify.NewWatcher(); err != nil {
 		h.log.Warn("changes of modules are found by looking, for the system gives no notice", "every", look, "error", err)
 	} else {
 		defer n.Close()
-		w.notifier, events = n, n.Events
+		w.notifier, events, troubles = n, n.Events, n.Errors
 	}
 	w.check(ctx)
+	due := time.Now().Add(look)
 	timer := time.NewTimer(look)
 	defer timer.Stop()
 	for {
@@ -40,14 +42,23 @@ func (h *Host) Watch(ctx context.Context) {
 			if !ok {
 				events = nil
 			}
-			timer.Reset(settle)
-		case <-timer.C:
-			if w.check(ctx) {
-				timer.Reset(settle)
-			} else {
-				timer.Reset(look)
+		case _, ok := <-troubles: // such as events that were lost; as long as nobody takes it, none comes
+			if !ok {
+				troubles = nil
 			}
+		case <-timer.C:
 		}
+		now := time.Now()
+		switch {
+		case due.After(now.Add(settle)): // no look is put off, for in some directories something is written all the time
+			due = now.Add(settle)
+		case due.After(now):
+		case w.check(ctx):
+			due = time.Now().Add(settle)
+		default:
+			due = time.Now().Add(look)
+		}
+		timer.Reset(time.Until(due))
 	}
 }
 

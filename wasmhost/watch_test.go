@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -101,4 +102,25 @@ func TestChangedFilesAreTaken(t *testing.T) {
 	put(t, plain, b)
 	becomes("plain", "B")
 	until(t, "all is well", func() bool { return guests["plain"].part().Reason == "" })
+}
+
+// A database beside the module is written to all the time.
+func TestABusyDirectoryHidesNoChange(t *testing.T) {
+	h, _ := open(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.wasm")
+	put(t, path, version(t, "A"))
+	g := load(t, h, settings(path))
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { h.Watch(ctx) })
+	all.Go(func() {
+		for ctx.Err() == nil {
+			os.WriteFile(filepath.Join(dir, "weir.db"), nil, 0o600)
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	defer func() { stop(); all.Wait() }()
+	put(t, path, version(t, "B"))
+	until(t, "the change is taken", func() bool { return versionOf(t, g.Filter(0)) == "B" })
 }

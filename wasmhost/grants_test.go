@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/weirlog/weir/router/config"
 )
@@ -146,4 +147,29 @@ func TestAManifestSaysWhatItsModuleWants(t *testing.T) {
 	try("there are 2 .wasm files")
 	manifest("module: n.wasm\n")
 	try("keep {}")
+}
+
+// What a stranger hands out may hold more than files.
+func TestAPipeInPlaceOfAFileIsRefused(t *testing.T) {
+	check := func(module string) {
+		t.Helper()
+		c := settings(module)
+		done := make(chan error, 1)
+		go func() { _, err := c.open(); done <- err }()
+		select {
+		case err := <-done:
+			if err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("it waits for somebody to write into it")
+		}
+	}
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, ManifestName)
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check(pipe)
+	check(dir)
 }

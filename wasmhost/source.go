@@ -42,7 +42,7 @@ func (c *Config) open() (source, error) {
 }
 
 func readMost(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|noWaiting, 0) // a pipe is refused below, and not waited for
 	if err != nil {
 		return nil, err
 	}

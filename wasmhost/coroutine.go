@@ -48,6 +48,9 @@ func (c *coroutine) run() error {
 
 // wait lets the caller of run go on, until it calls run again. Host functions call it.
 func (c *coroutine) wait() {
+	if c.yield == nil {
+		panic(&guestFault{"the module's start function asks for messages, before _start was called"})
+	}
 	if !c.yield(struct{}{}) {
 		panic(errStopped)
 	}

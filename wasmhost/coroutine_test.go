@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/weirlog/weir/router"
@@ -89,6 +90,32 @@ func TestGuestsThatStandStillAreRecycled(t *testing.T) {
 		tick() // the one that was replaced last is ended
 		if after := runtime.NumGoroutine(); after > before || g.counts.instances.Load() != 1 || g.faulty() != 0 {
 			t.Errorf("%s: %d goroutines, and %d before; %d instances, %d faults\n%s", name, after, before, g.counts.instances.Load(), g.faulty(), log)
+		}
+	}
+}
+
+// A start function runs before _start, which alone may wait.
+func TestAStartFunctionThatAsksForMessagesIsRefused(t *testing.T) {
+	check := func(module string) {
+		t.Helper()
+		h, _ := open(t)
+		_, err := h.Load(t.Context(), "f", settings(module, func(c *Config) { c.Mode = ModeStream }))
+		if err == nil || !strings.Contains(err.Error(), "before _start") {
+			t.Error(err)
+		}
+	}
+	check(wat(t, `(module (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32))) (memory (export "memory") 1)
+		(data (i32.const 0) "\10\00\00\00\10\00\00\00")
+		(func $first (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))) (start $first) (func (export "_start")))`))
+}
+
+func TestAStartFunctionMayNotTransform(t *testing.T) {
+	const zero = ` (i32.const 0)`
+	for name, params := range map[string]int{"read_batch_header": 10, "read_next_record": 5, "write_record": 2, "write_record_with_options": 4, "read_batch_metadata": 3} {
+		module := wat(t, `(module (import "redpanda_transform" "`+name+`" (func $f (param`+strings.Repeat(" i32", params)+`) (result i32))) (memory (export "memory") 1)
+			(func $first (drop (call $f`+strings.Repeat(zero, params)+`))) (start $first) (func (export "_start")))`)
+		if why := refused(t, module); strings.Contains(why, "BUG") {
+			t.Errorf("%s: %s", name, why)
 		}
 	}
 }

@@ -44,8 +44,9 @@ func refuseProgram(m *meter.Module, _ *Config) (why []string) {
 }
 
 // redpandaSystem keeps what a guest complains of when it is told that no more batches come out of the log: a transform
-// knows no end, and SDKs panic there.
+// knows no end, and SDKs panic there. A start function may call host functions already.
 func redpandaSystem(in *instance, c wazero.ModuleConfig) wazero.ModuleConfig {
+	in.talk = &redpandaTalk{}
 	return c.WithStderr(complaints{in})
 }
 
@@ -61,8 +62,7 @@ func (c complaints) Write(p []byte) (int, error) {
 
 // startRedpanda runs the guest up to where it asks for its first batch.
 func startRedpanda(in *instance) (talker, error) {
-	t := &redpandaTalk{}
-	in.talk = t
+	t := in.talk.(*redpandaTalk)
 	t.program.start(in)
 	if err := t.program.run(); err == errReturned {
 		return nil, startError("_start", &guestFault{"it returned without asking for a record (a transform calls read_batch_header again and again)"})

@@ -42,8 +42,8 @@
 //
 // # Names
 //
-// Traces show the author's functions: the name section is kept and moved along, and functions without a name get that
-// of their export, or their own number.
+// Traces show the author's functions: their names are kept and moved along, cut where they are long, and functions without
+// a name get that of their export, or their own number. Of the name section nothing else is kept.
 package meter
 
 import "fmt"

@@ -1,16 +1,17 @@
 package meter
 
-import "fmt"
-
-// The parts of the name section that speak of functions by number. All others up to maxNames speak of things that keep
-// theirs.
-const (
-	nameModule    = 0
-	nameFunctions = 1
-	nameLocals    = 2
-	nameLabels    = 3 // counted by block, of which the meter adds some: dropped
-	maxNames      = 11
+import (
+	"fmt"
+	"unicode/utf8"
 )
+
+// nameFunctions is the part of the name section that names functions. All others are dropped: nobody reads them here, and
+// wazero, which looks through all names of locals for each function, and puts the module's name before each function's,
+// would take minutes and gigabytes for a small module.
+const nameFunctions = 1
+
+// mostName bounds a function's name, in bytes: a trap's trace has thirty of them.
+const mostName = 1000
 
 // rest writes the sections behind the code.
 func (rw *rewriter) rest() {
@@ -34,31 +35,21 @@ func (rw *rewriter) rest() {
 }
 
 func (rw *rewriter) names(s span) []byte {
-	var w []byte
 	outer := reader{b: rw.module[:s.end], pos: s.start}
 	functions := make([]string, len(rw.funcs))
 	for !outer.empty() && rw.r.err == nil {
 		id := outer.byte()
 		size := outer.u32()
 		start := outer.pos
-		content := outer.take(size)
+		outer.take(size)
 		if outer.err != nil {
 			break
 		}
-		r := &reader{b: rw.module[:outer.pos], pos: start}
-		switch {
-		case id == nameModule:
-			content = appendBytes(nil, r.name("module name"))
-		case id == nameFunctions:
-			rw.functionNames(r, functions)
-			content = nil
-		case id == nameLocals:
-			content = rw.localNames(r)
-		case id == nameLabels || id > maxNames:
+		if id != nameFunctions {
 			continue
-		default:
-			r.pos = len(r.b)
 		}
+		r := &reader{b: rw.module[:outer.pos], pos: start}
+		rw.functionNames(r, functions)
 		if r.err == nil && !r.empty() {
 			r.malformed(fmt.Sprintf("name section, part %d", id))
 		}
@@ -66,14 +57,11 @@ func (rw *rewriter) names(s span) []byte {
 			outer.err = r.err
 			break
 		}
-		if id != nameFunctions {
-			w = appendBytes(append(w, id), content)
-		}
 	}
 	if outer.err != nil && rw.r.err == nil {
 		rw.r.err = outer.err
 	}
-	return rw.appendFunctionNames(w, functions)
+	return rw.appendFunctionNames(nil, functions)
 }
 
 // functionNames reads those of a name section.
@@ -94,28 +82,6 @@ func (rw *rewriter) namedFunction(r *reader) uint32 {
 	return i
 }
 
-// localNames copies a vector of functions, each with a vector of locals and their names.
-func (rw *rewriter) localNames(r *reader) []byte {
-	n := r.u32()
-	w := appendU32(nil, n)
-	for range n {
-		i := rw.namedFunction(r)
-		locals := r.u32()
-		w = appendU32(appendU32(w, rw.function(i)), locals)
-		for range locals {
-			if r.err != nil {
-				return nil
-			}
-			w = appendU32(w, r.u32())
-			w = appendBytes(w, r.name("local name"))
-		}
-		if r.err != nil {
-			return nil
-		}
-	}
-	return w
-}
-
 // appendFunctionNames writes the functions' names. One that has none is named by its export, or else by its number, for
 // in a trace wazero would give it the number that it has now.
 func (rw *rewriter) appendFunctionNames(w []byte, functions []string) []byte {
@@ -134,7 +100,7 @@ func (rw *rewriter) appendFunctionNames(w []byte, functions []string) []byte {
 			name = fmt.Sprintf("$%d", i)
 		}
 		n++
-		names = appendBytes(appendU32(names, rw.function(uint32(i))), name)
+		names = appendBytes(appendU32(names, rw.function(uint32(i))), shortened(name))
 	}
 	return appendBytes(append(w, nameFunctions), append(appendU32(nil, n), names...))
 }
@@ -168,4 +134,16 @@ func (rw *rewriter) functionName(f uint32) string {
 		}
 	}
 	return fmt.Sprintf("function %d", f)
+}
+
+// shortened is a name, cut where it is too long.
+func shortened(name string) string {
+	if len(name) <= mostName {
+		return name
+	}
+	end := mostName
+	for !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + "…"
 }

@@ -15,30 +15,43 @@ func part(id byte, content string) string {
 	return string(appendBytes([]byte{id}, content))
 }
 
-// TestNamesStayTrue: functions and their locals are moved past what the meter imports, what is named by number of a
-// kind that keeps its numbers stays as it is, labels are dropped, and so is what the meter does not know.
-func TestNamesStayTrue(t *testing.T) {
+// TestFunctionNamesStayTrue: functions are moved past what the meter imports, and all other names are dropped.
+func TestFunctionNamesStayTrue(t *testing.T) {
 	sections := func(names string) []byte {
 		return sectionsOf(secType, "\x01\x60\x00\x00", secImport, "\x01\x01a\x01b\x00\x00", secFunction, "\x02\x00\x00",
-			secMemory, "\x01\x00\x01", secGlobal, "\x01\x7f\x00\x41\x00\x0b", secCode, "\x02\x02\x00\x0b\x06\x01\x01\x7f\x01\x01\x0b", secCustom, names)
+			secMemory, "\x01\x00\x01", secCode, "\x02\x02\x00\x0b\x06\x01\x01\x7f\x01\x01\x0b", secCustom, names)
 	}
-	kept := part(4, "\x01\x00\x01t") + part(5, "\x00") + part(6, "\x01\x00\x01m") + part(7, "\x01\x00\x01g") + part(8, "\x00") + part(9, "\x00") + part(11, "\x00")
-	before := "\x04name" + part(0, "\x03mod") + part(1, "\x03\x00\x02im\x01\x03one\x02\x03two") + part(2, "\x01\x02\x01\x00\x01x") +
-		part(3, "\x01\x02\x01\x00\x01l") + kept + part(42, "whatever")
-	check := func(limits Limits, functions, locals string) {
+	before := "\x04name" + part(0, "\x03mod") + part(1, "\x03\x00\x02im\x01\x03one\x02\x03two") + part(2, "\x01\x02\x01\x00\x01x") + part(42, "whatever")
+	check := func(limits Limits, functions string) {
 		t.Helper()
-		want := "\x04name" + part(0, "\x03mod") + part(2, locals) + kept + part(1, functions)
 		m, err := Rewrite(sections(before), limits)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := string(m.Bytes[strings.Index(string(m.Bytes), "\x04name"):])
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff("\x04name"+part(1, functions), got); diff != "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
 	}
-	check(Limits{MemoryPages: 1}, "\x03\x00\x02im\x02\x03one\x03\x03two", "\x01\x03\x01\x00\x01x")
-	check(Limits{MemoryPages: 1, Exceptions: true}, "\x03\x00\x02im\x03\x03one\x04\x03two", "\x01\x04\x01\x00\x01x")
+	check(Limits{MemoryPages: 1}, "\x03\x00\x02im\x02\x03one\x03\x03two")
+	check(Limits{MemoryPages: 1, Exceptions: true}, "\x03\x00\x02im\x03\x03one\x04\x03two")
+}
+
+// TestLongNamesAreShort: a module of 300 KB with one name would have traces of 9 MB.
+func TestLongNamesAreShort(t *testing.T) {
+	module := wat(t, `(module (func $`+strings.Repeat("x", 300_000)+` (export "f") (param i32) (if (local.get 0) (then unreachable)) (call 0 (i32.sub (i32.const 1) (local.get 0)))))`, "--debug-names")
+	rt := newRuntime(t, "compiler")
+	clock := &Clock{}
+	ctx := withClock(context.Background(), clock)
+	mod, err := rt.InstantiateWithConfig(ctx, rewrite(t, module).Bytes, wazero.NewModuleConfig().WithName(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.Begin(time.Millisecond)
+	_, err = mod.ExportedFunction("f").Call(ctx, 1)
+	if err == nil || len(err.Error()) > 3000 || !strings.Contains(err.Error(), "xxx…(i32)") {
+		t.Errorf("%d bytes: %.100s", len(err.Error()), err)
+	}
 }
 
 // TestTracesShowTheAuthorsNames: a trap's, and that of a guest that is stopped. Functions without a name have that of

@@ -56,7 +56,10 @@ func (w *walker) close(at int, op byte) {
 		w.point = f.outer
 		return
 	}
-	if f.op == opLoop && !f.targeted {
+	switch {
+	case f.op == opLoop && f.targeted:
+		w.branches(aLoop - aRound)
+	case f.op == opLoop:
 		w.points[w.point].payer = f.outer // never repeated: no loop
 	}
 	w.point = f.outer
@@ -77,7 +80,7 @@ func (w *walker) blockType(at int) (b block) {
 	typeAt := r.pos
 	t := r.signed(33)
 	w.blocks++
-	w.work.branches += aBranch
+	w.branches(aBranch)
 	values := uint64(w.locals)
 	if t >= 0 {
 		if t >= int64(len(rw.types)) {

@@ -99,7 +99,7 @@ func (rw *rewriter) walk() *walker {
 		return nil
 	}
 	r := &rw.r
-	w := &walker{rw: rw, bodies: make([]body, 0, n), buf: make([]byte, 0, len(rw.module))}
+	w := &walker{rw: rw, bodies: make([]body, 0, n), buf: make([]byte, 0, rw.section[secCode].end-rw.section[secCode].start)}
 	for i := range n {
 		at := r.pos
 		size := r.u32()
@@ -142,7 +142,7 @@ func (w *walker) body(at int, index uint32) {
 		r.fail(r.pos, "", "malformed: instructions behind the end of the function", "")
 	}
 	b.end, b.behind = len(w.buf), len(w.points)
-	w.weigh(at, &b)
+	w.weigh(at)
 	b.stack += w.height.peak * valueBytes
 	if w.wide {
 		b.stack += w.height.peak * valueBytes
@@ -242,7 +242,7 @@ func (w *walker) instruction(b *body) {
 	switch op {
 	case opLoop:
 		w.counts = true
-		w.work.branches += aRound - aBranch
+		w.branches(aRound - aBranch)
 		w.buf = append(w.buf, op)
 		t := w.blockType(at)
 		w.open(op, t)
@@ -251,7 +251,7 @@ func (w *walker) instruction(b *body) {
 		return
 	case opBlock, opIf:
 		if op == opIf {
-			w.work.branches += aBranch
+			w.branches(aBranch)
 		}
 		w.buf = append(w.buf, op)
 		w.open(op, w.blockType(at))

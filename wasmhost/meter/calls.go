@@ -103,7 +103,7 @@ func (w *walker) target(at int, name string) (frame int, depth uint32) {
 
 func (w *walker) label(at int, name string) {
 	_, depth := w.target(at, name)
-	w.work.branches += aBranch
+	w.branches(aBranch)
 	w.buf = appendU32(w.buf, depth)
 }
 
@@ -113,7 +113,7 @@ func (w *walker) brTable(b *body, at int) {
 	r := &w.r
 	w.pay(b, 1)
 	n := r.u32()
-	w.work.branches += aBranch + aTarget*uint64(n)
+	w.branches(aBranch + aTarget*uint64(n))
 	if n == 0 {
 		w.buf = append(w.buf, opBrTable, 1)
 		_, depth := w.target(at, "br_table")

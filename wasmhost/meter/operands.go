@@ -138,6 +138,7 @@ func (w *walker) misc(b *body, at int) {
 // bulk makes a point in front of an operation that is paid for by its length.
 func (w *walker) bulk(b *body, kind bulk) {
 	w.counts, b.lengths = true, true
+	w.branches(aBulk)
 	w.points = append(w.points, point{at: len(w.buf), payer: -1, bulk: kind})
 }
 

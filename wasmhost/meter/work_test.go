@@ -46,6 +46,18 @@ func TestRefusesWhatTakesTheCompilerLong(t *testing.T) {
 	check(targets(160_000), "40002 blocks")
 	passes(targets(159_900))
 
+	// Of 10 000 locals each may be needed behind each branch, and so may be what is on the operand stack.
+	across := func(n int) program {
+		return program{locals: locals(10_000), body: many(n, opI32Const, 0, opBrIf, 0)}
+	}
+	check(across(1201), "its 10000 locals and the values on its stack at 1202 blocks and branches add up to 12010000", "the limit is 12000000")
+	passes(across(1200))
+	above := func(n int) program {
+		return program{body: slices.Concat(many(4000, opI32Const, 0), many(n, opI32Const, 0, opBrIf, 0), many(4000, opDrop))}
+	}
+	check(above(3001), "its 0 locals and the values on its stack at 3002 blocks and branches add up to 12004000")
+	passes(above(3000))
+
 	// Each br_if of n leaves a block in which all of 300 locals are set.
 	meeting := func(n int) program {
 		body := []byte{opBlock, 0x40}

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirlog/weir/router"
@@ -390,68 +389,4 @@ func TestAHeldTransactionIsOfferedWithTheRowsThatCameMeanwhile(t *testing.T) {
 			t.Errorf("stored %v, dead letters %v", d.Rows(), letters.All())
 		}
 	})
-}
-
-// splitter makes two of each message, rejects what comes with "bad", and goes on with "tick" by itself.
-type splitter struct{}
-
-func (splitter) Apply(_ context.Context, b *router.Batch) *router.Held {
-	for _, m := range b.Messages() {
-		text := string(m.Text)
-		last := m
-		for _, part := range []string{"-a", "-b"} {
-			last = b.Emit(last, m)
-			last.Text = b.Copy([]byte(text + part))
-		}
-		switch text {
-		case "drop":
-			b.Drop(m)
-		case "bad":
-			b.Reject(m, "verdict", "bad")
-		case "skip":
-			b.Skip(m)
-		case "undone":
-			b.Unemit(m)
-		}
-	}
-	return nil
-}
-
-func (splitter) Tick(context.Context, *router.Batch) {}
-
-func (splitter) Finish(_ context.Context, b *router.Batch) {
-	b.Add(&router.Origin{}).Text = []byte("last")
-}
-
-type marker struct{}
-
-func (marker) Apply(_ context.Context, b *router.Batch) *router.Held {
-	for _, m := range b.Messages() {
-		m.Text = b.Copy(append([]byte(nil), append(m.Text, '!')...))
-	}
-	return nil
-}
-
-func TestWhatAFilterEmitsFollowsItsOriginal(t *testing.T) {
-	src := Func(func(ctx context.Context, in router.Inlet) error {
-		b, err := in.Take(ctx, 1000, 10)
-		if err != nil {
-			return err
-		}
-		for _, text := range []string{"one", "drop", "bad", "skip", "undone"} {
-			b.Add(&router.Origin{Source: "src"}).Text = b.Copy([]byte(text))
-		}
-		in.Deliver(b)
-		<-ctx.Done()
-		return nil
-	})
-	f := Start(t, src, splitter{}, marker{})
-	rows := f.Stop(t)
-	want := []string{"one!", "one-a!", "one-b!", "drop-a!", "drop-b!", "skip", "skip-a!", "skip-b!", "undone!", "last!"}
-	if d := cmp.Diff(want, rows); d != "" {
-		t.Error(d)
-	}
-	if n := f.Ledger().Routes[0].Sum(router.FateCreated); n != 7 {
-		t.Errorf("%d created, want 7", n)
-	}
 }

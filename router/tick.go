@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -82,15 +83,17 @@ func (r *Router) tick(ctx context.Context) {
 	}
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
+	var passing sync.WaitGroup // of what was created: it may have to wait for the dead letters, and lanes may not
+	defer passing.Wait()
 	for {
 		select {
 		case <-second.C:
 			for i := range r.due {
 				r.due[i].Store(true)
 			}
-			r.tickFree()
+			r.tickFree(&passing)
 		case lane := <-r.ticks:
-			r.tickLane(lane)
+			r.tickLane(lane, &passing)
 		case <-ctx.Done():
 			return
 		}
@@ -98,12 +101,12 @@ func (r *Router) tick(ctx context.Context) {
 }
 
 // tickFree ticks the lanes that nobody uses.
-func (r *Router) tickFree() {
+func (r *Router) tickFree(passing *sync.WaitGroup) {
 	for range len(r.due) {
 		select {
 		case lane := <-r.lanes:
 			if r.due[lane].Load() {
-				r.tickLane(lane)
+				r.tickLane(lane, passing)
 			} else {
 				r.lanes <- lane
 			}
@@ -114,7 +117,7 @@ func (r *Router) tickFree() {
 }
 
 // tickLane ticks the filters of a lane that was taken, and gives the lane back.
-func (r *Router) tickLane(lane int) {
+func (r *Router) tickLane(lane int, passing *sync.WaitGroup) {
 	r.due[lane].Store(false)
 	var created []*Batch
 	for i := range r.tickers {
@@ -124,8 +127,12 @@ func (r *Router) tickLane(lane int) {
 		created = append(created, r.place(t, b)...)
 	}
 	r.lanes <- lane
-	for _, b := range created {
-		r.pass(b)
+	if len(created) > 0 {
+		passing.Go(func() {
+			for _, b := range created {
+				r.pass(b)
+			}
+		})
 	}
 }
 

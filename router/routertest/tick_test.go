@@ -3,6 +3,7 @@ package routertest
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,6 +89,51 @@ func TestRejectedMessageOfATickIsTheRejectingFilters(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTicksGoOnWhileDeadLettersCannotBeKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ticks atomic.Int32
+		refused := filterFunc(func(b *router.Batch) *router.Held {
+			for _, m := range b.Messages() {
+				b.Reject(m, "verdict", "no")
+			}
+			return nil
+		})
+		letters := &Letters{}
+		full := time.Now().Add(10 * time.Second)
+		letters.Fails = func() error {
+			if time.Now().Before(full) {
+				return errors.New("no space left on device")
+			}
+			return nil
+		}
+		c := one(Func(func(ctx context.Context, _ router.Inlet) error { <-ctx.Done(); return nil }), &Recorder{}, atOnce)
+		c.DeadLetters = letters
+		c.Routes[0].Filters = stages(counting{ticking{passAll, "tick", ""}, &ticks}, refused)
+		_, stop := run(t, c)
+		time.Sleep(9*time.Second + time.Second/2)
+		if n := ticks.Load(); n != 9 {
+			t.Errorf("%d ticks in nine seconds", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if n := len(letters.All()); n != 9 {
+			t.Errorf("%d dead letters", n)
+		}
+	})
+}
+
+// counting counts the ticks of a filter.
+type counting struct {
+	ticking
+	ticks *atomic.Int32
+}
+
+func (c counting) Tick(ctx context.Context, b *router.Batch) {
+	c.ticks.Add(1)
+	c.ticking.Tick(ctx, b)
 }
 
 // The writers give up when the drain is over; what filters create at their end comes after that.

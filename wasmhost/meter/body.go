@@ -136,6 +136,7 @@ func (w *walker) body(at int, index uint32) {
 	w.point = b.first
 	w.blocks, w.tries, w.extra, w.raises, w.counts, w.height, w.work = 1, 0, 0, 0, false, height{}, work{branches: aBranch}
 	for len(w.frames) > 0 && r.err == nil {
+		w.run(&b)
 		w.instruction(&b)
 	}
 	if r.err == nil && !r.empty() {

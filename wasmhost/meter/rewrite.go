@@ -150,11 +150,10 @@ func (rw *rewriter) header() {
 		r.fail(4, "module", fmt.Sprintf("binary version %d, known is 1", binary.LittleEndian.Uint32(m[4:8])), "")
 	default:
 		r.pos = 8
-		rw.w = append(make([]byte, 0, len(m)+len(m)/2+1024), m[:8]...)
 	}
 }
 
-// split finds the sections and checks their order.
+// split finds the sections, checks their order and begins the result.
 func (rw *rewriter) split() {
 	r := &rw.r
 	last := 0
@@ -182,6 +181,10 @@ func (rw *rewriter) split() {
 			last = rank
 		}
 		rw.section[id] = span{start, r.pos}
+	}
+	if r.err == nil { // the meter makes Go's code longer by a tenth
+		code := rw.section[secCode]
+		rw.w = append(make([]byte, 0, len(rw.module)+(code.end-code.start)/4+1024), rw.module[:8]...)
 	}
 }
 

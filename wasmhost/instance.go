@@ -186,7 +186,7 @@ func (in *instance) between(b *router.Batch, f func(*instance) error) error {
 	in.begin(b, nil)
 	in.phase = ticking
 	before := b.Len()
-	err := f(in)
+	err := in.told(f)
 	in.phase = processing
 	in.flushOutput()
 	if err != nil {

@@ -15,6 +15,12 @@ func (in *instance) given() (verdict int32, err error) {
 	return in.talk.process(in)
 }
 
+// told calls a talker's tick or end, of which the same holds.
+func (in *instance) told(call func(*instance) error) (err error) {
+	defer caught(&err)
+	return call(in)
+}
+
 // caught is deferred where work counts as a guest's and no call into the guest is around it: there a panic that stops a
 // guest becomes an error.
 func caught(err *error) {

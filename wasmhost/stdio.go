@@ -101,10 +101,7 @@ func (t *stdioBatch) batch(in *instance, b *router.Batch, msgs []*router.Message
 	if len(t.input) > 0 {
 		return &badAnswer{fmt.Sprintf("the program ended and has left %d of %d bytes of its input unread", len(t.input), len(a.input))}
 	}
-	if err := a.read(in, b, a.output); err != nil {
-		return err
-	}
-	return a.apply(b)
+	return a.take(in, b, a.output)
 }
 
 // Read gives the program its input.

@@ -27,14 +27,14 @@ func ended(err error) bool {
 // recordID is the member of a record by which the answer is known.
 const recordID = "weir_id"
 
-// answers are the records that a program is given, and what it made of them. Nothing of a message changes before apply.
+// answers are the records that a program is given, and what it made of them.
 type answers struct {
 	input, output []byte
 	msgs          []*router.Message
 	first         int64 // id of the first
 	given         []given
-	news          []news
 	drafts        []router.Message // of given
+	created       int              // messages
 	named         int              // the message that was named last; -1: none
 	parser        router.RecordParser
 	one           [1]*router.Message
@@ -46,12 +46,6 @@ type given struct {
 	back     bool // it was named
 	draft    int  // what it becomes; -1: it stays as it is
 	last     *router.Message
-}
-
-// news is a message that a program has created.
-type news struct {
-	behind int // a message; -1: the last
-	draft  router.Message
 }
 
 var answersPool = sync.Pool{New: func() any { return new(answers) }}
@@ -66,9 +60,8 @@ func (a *answers) give() {
 // reset lets go of the messages, and of buffers of unusual size.
 func (a *answers) reset() {
 	clear(a.given)
-	clear(a.news)
 	clear(a.drafts)
-	a.msgs, a.given, a.news, a.drafts, a.one = nil, a.given[:0], a.news[:0], a.drafts[:0], [1]*router.Message{}
+	a.msgs, a.given, a.drafts, a.created, a.one = nil, a.given[:0], a.drafts[:0], 0, [1]*router.Message{}
 	if cap(a.input)+cap(a.output) > 4<<20 {
 		a.input, a.output = nil, nil
 	}
@@ -111,7 +104,32 @@ func withoutID(m *router.Message) *router.Message {
 	return &c
 }
 
-// read takes the program's output apart.
+// take does with the messages what the program wrote. On an error none of them has changed.
+func (a *answers) take(in *instance, b *router.Batch, output []byte) error {
+	whole := false
+	defer func() {
+		if !whole { // also when a panic stops it
+			for _, m := range a.msgs {
+				b.Unemit(m)
+			}
+		}
+	}()
+	if err := a.read(in, b, output); err != nil {
+		return err
+	}
+	whole = true
+	for i, m := range a.msgs {
+		switch g := &a.given[i]; {
+		case !g.back:
+			b.Drop(m)
+		case g.draft >= 0:
+			*m = answered(m, &a.drafts[g.draft])
+		}
+	}
+	return nil
+}
+
+// read takes the program's output apart, and creates messages.
 func (a *answers) read(in *instance, b *router.Batch, output []byte) error {
 	for len(output) > 0 {
 		block := output[:wholeLines(output)]
@@ -241,7 +259,7 @@ func (a *answers) line(in *instance, b *router.Batch, line []byte) error {
 		break
 	}
 	if !has {
-		return a.create(in, a.named, draft)
+		return a.create(b, a.named, &draft)
 	}
 	i, ok := a.index(id)
 	if !ok {
@@ -250,7 +268,7 @@ func (a *answers) line(in *instance, b *router.Batch, line []byte) error {
 	a.named = i
 	g := &a.given[i]
 	if g.back {
-		return a.create(in, i, draft)
+		return a.create(b, i, &draft)
 	}
 	g.back, g.draft = true, len(a.drafts)
 	a.drafts = append(a.drafts, draft)
@@ -268,42 +286,25 @@ func wholeNumber(v router.Value) (n int64, ok bool) {
 	return 0, false
 }
 
-func (a *answers) create(in *instance, behind int, draft router.Message) error {
-	if len(a.news) >= mostEmits*len(a.msgs) {
+// create makes a message behind one of those that were given; -1: the last. It is the batch's at once: what a program
+// creates is within what the batch may have.
+func (a *answers) create(b *router.Batch, behind int, draft *router.Message) error {
+	if a.created >= mostEmits*len(a.msgs) {
 		return &badAnswer{fmt.Sprintf("the program created more than %d messages for each that it was given", mostEmits)}
 	}
-	a.news = append(a.news, news{behind, draft})
-	return nil
-}
-
-// apply does with the messages what the program wrote.
-func (a *answers) apply(b *router.Batch) error {
-	for i := range a.news {
-		n := &a.news[i]
-		if n.behind < 0 {
-			n.behind = len(a.msgs) - 1
-		}
-		m, g := a.msgs[n.behind], &a.given[n.behind]
-		after := g.last
-		if after == nil {
-			after = m
-		}
-		d := answered(m, &n.draft)
-		if g.last = b.Emit(after, &d); g.last == nil {
-			for _, m := range a.msgs {
-				b.Unemit(m)
-			}
-			return errNoRoom
-		}
+	if behind < 0 {
+		behind = len(a.msgs) - 1
 	}
-	for i, m := range a.msgs {
-		switch g := &a.given[i]; {
-		case !g.back:
-			b.Drop(m)
-		case g.draft >= 0:
-			*m = answered(m, &a.drafts[g.draft])
-		}
+	m, g := a.msgs[behind], &a.given[behind]
+	after := g.last
+	if after == nil {
+		after = m
 	}
+	d := answered(m, draft)
+	if g.last = b.Emit(after, &d); g.last == nil {
+		return errNoRoom
+	}
+	a.created++
 	return nil
 }
 

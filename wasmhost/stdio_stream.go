@@ -76,10 +76,7 @@ func (t *stdioStream) process(in *instance) (int32, error) {
 	case len(a.output) > 0 && a.output[len(a.output)-1] != '\n':
 		return 0, &badAnswer{fmt.Sprintf("the program read on and had written an unfinished line: it must write and flush whole lines (or mode: batch): %.100q", a.output)}
 	}
-	if err := a.read(in, in.batch, a.output); err != nil {
-		return 0, err
-	}
-	if err := a.apply(in.batch); err != nil {
+	if err := a.take(in, in.batch, a.output); err != nil {
 		return 0, err
 	}
 	return keep, nil // what is dropped is marked

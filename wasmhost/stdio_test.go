@@ -1,7 +1,10 @@
 package wasmhost
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -288,6 +291,80 @@ func TestStdioProgramInGo(t *testing.T) {
 	}
 }
 
+// A program that creates hundreds of thousands of messages in one batch has no more memory for them than any other filter.
+func TestWhatAProgramCreatesIsTheBatchs(t *testing.T) {
+	h, _ := open(t)
+	g := load(t, h, settings(wat(t, `(module (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+		(import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+		(memory (export "memory") 2) (data (i32.const 0) "\10\00\00\00\60\ea\00\00") (data (i32.const 16) "{}\0a")
+		(func (export "_start") (local $i i32)
+			(loop $on (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8))) (br_if $on (i32.load (i32.const 8))))
+			(i32.store (i32.const 8) (i32.const 0)) (i32.store (i32.const 16) (i32.const 0x000a7d7b))
+			(memory.copy (i32.const 70016) (i32.const 16) (i32.const 3))
+			(loop $fill (memory.copy (i32.add (i32.const 70019) (local.get $i)) (i32.add (i32.const 70016) (local.get $i)) (i32.const 3))
+				(br_if $fill (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 3))) (i32.const 59997))))
+			(i32.store (i32.const 0) (i32.const 70016)) (local.set $i (i32.const 0))
+			(loop $on (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+				(br_if $on (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 36))))))`)))
+	texts := make([]string, 1000)
+	for i := range texts {
+		texts[i] = strings.Repeat("x", 100)
+	}
+	b := batch(t, texts...)
+	defer b.Discard()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if held := g.Filter(0).Apply(t.Context(), b); held != nil {
+		t.Fatal(held.Cause)
+	}
+	runtime.ReadMemStats(&after)
+	if o := outcomes(b)[0]; !strings.HasPrefix(o, "reject(failed)") || !strings.Contains(b.Outcome(b.Messages()[0]).Reason, "no memory left") {
+		t.Errorf("%s: %s", o, b.Outcome(b.Messages()[0]).Reason)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+		t.Errorf("%d MiB were allocated", took>>20)
+	}
+}
+
+// What a program has written at its end is read by the host, and counts as its work: weir may give up meanwhile.
+func TestAProgramsLastLinesMayBeInterrupted(t *testing.T) {
+	var in *instance
+	h, err := Open(t.Context(), Options{Log: slog.New(slog.NewTextHandler(writerFunc(func() { in.clock.Cancel() }), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close(context.Background()) })
+	g := load(t, h, settings(wat(t, `(module (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+		(import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+		(memory (export "memory") 20) (data (i32.const 0) "\10\00\00\00\10\00\00\00") (data (i32.const 32) "told\0a")
+		(func (export "_start") (local $at i32)
+			(drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+			(local.set $at (i32.const 65536))
+			(loop $line ;; 900 of 1000 bytes: {}, blanks and a line end
+				(memory.fill (local.get $at) (i32.const 0x20) (i32.const 999))
+				(i32.store16 (local.get $at) (i32.const 0x7d7b))
+				(i32.store8 (i32.add (local.get $at) (i32.const 999)) (i32.const 10))
+				(br_if $line (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 1000))) (i32.const 965536))))
+			(i32.store (i32.const 0) (i32.const 65536)) (i32.store (i32.const 4) (i32.const 900000))
+			(drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+			(i32.store (i32.const 0) (i32.const 32)) (i32.store (i32.const 4) (i32.const 5))
+			(drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 8)))))`), stream))
+	in = g.lanes[0].in
+	b := router.NewBatch(64<<20, 0)
+	defer b.Discard()
+	if err := in.between(b, in.talk.end); err == nil || !strings.Contains(err.Error(), "cancelled") {
+		t.Errorf("it ended with %v", err)
+	}
+	if o := outcomes(b); len(o) > 0 && !strings.HasPrefix(o[0], "drop") {
+		t.Errorf("%d messages are left of it", len(o))
+	}
+}
+
+// A writerFunc is called for each line of a log.
+type writerFunc func()
+
+func (f writerFunc) Write(p []byte) (int, error) { f(); return len(p), nil }
+
 // FuzzAnswers: whatever a program writes, each message stays as it was, is dropped, or is what one line with its id says;
 // what makes a fault changes nothing.
 func FuzzAnswers(f *testing.F) {
@@ -312,10 +389,7 @@ func FuzzAnswers(f *testing.F) {
 		defer a.give()
 		a.ask(in, msgs, 5)
 		written := string(output)
-		err := a.read(in, b, output)
-		if err == nil {
-			err = a.apply(b)
-		}
+		err := a.take(in, b, output)
 		if string(output) != written {
 			t.Fatal("the output was changed")
 		}

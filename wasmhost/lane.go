@@ -19,6 +19,7 @@ type lane struct {
 	old    []*instance // were replaced, and are to have their last words
 	ticked time.Time   // see turns
 	spent  minute      // time that went into faults
+	again  time.Time   // when a successor of an instance that is well is tried again, see change
 
 	calls, failed int // of this batch, not yet in the guest's counts
 }

@@ -258,6 +258,21 @@ func TestAnInstanceIsRecycledBetweenBatches(t *testing.T) {
 	}
 }
 
+func TestAnInstanceGoesOnWhileItHasNoSuccessor(t *testing.T) {
+	h, log := open(t)
+	g := load(t, h, settings(wat(t, `(module (import "weir_v1" "kv_add" (func $add (param i32 i32 i64 i32) (result i32))) (memory (export "memory") 1)
+		(data (i32.const 0) "made")
+		(func (export "weir_init") (result i32) (drop (call $add (i32.const 0) (i32.const 4) (i64.const 1) (i32.const 8))) (i64.ne (i64.load (i32.const 8)) (i64.const 1)))
+		(func (export "weir_process") (result i32) (i32.const 0)))`), func(c *Config) { c.Recycle = &Recycle{Messages: 1} }))
+	for range 3 * mostUnmade {
+		apply(t, g.Filter(0), "m")
+	}
+	if g.breaker.isOpen() {
+		t.Error("a filter that works was given up")
+	}
+	contains(t, log.String(), "weir_init refused")
+}
+
 func TestReloadsAreSafeBesideEverything(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.wasm")
 	versions := []string{version(t, "A"), version(t, "B"), wat(t, `(module)`)}

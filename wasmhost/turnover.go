@@ -2,6 +2,7 @@ package wasmhost
 
 import (
 	"context"
+	"time"
 
 	"github.com/weirlog/weir/router"
 )
@@ -58,10 +59,15 @@ func (l *lane) change(ctx context.Context) {
 	if in == nil || in.program == l.guest.program.Load() && (len(l.old) > 0 || !in.aged()) {
 		return
 	}
+	now := time.Now()
+	if now.Before(l.again) {
+		return
+	}
 	next, err := l.guest.prepared(ctx)
-	if err != nil { // it goes on until there is one
+	if err != nil { // it goes on until there is one; that is nothing for the breaker
 		if err != errSoon && ctx.Err() == nil {
-			l.guest.unmade(err)
+			l.again = now.Add(trialPause)
+			l.guest.faulted(causeStart, err.Error(), "")
 		}
 		return
 	}

@@ -131,3 +131,21 @@ func TestTicksAndTheEndEmitBehindTheFilter(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestKeptValuesTakeWhatIsCounted(t *testing.T) {
+	s := &shelf{values: map[string]*kept{}}
+	for _, size := range []int{1 << 20, 1 << 18, 1 << 16, 1 << 20, 1000, 900, 10} {
+		for i := range 8 {
+			if !s.set([]byte{byte(i)}, make([]byte, size), 0) {
+				t.Fatal("full")
+			}
+		}
+		took := 0
+		for _, v := range s.values {
+			took += cap(v.value)
+		}
+		if most := s.bytes + s.bytes/2 + 8*64; took > most {
+			t.Errorf("values of %d bytes take %d bytes, %d are counted", size, took, s.bytes)
+		}
+	}
+}

@@ -88,7 +88,7 @@ func (s *shelf) set(key, value []byte, ttl time.Duration) bool {
 		return false
 	}
 	s.bytes += len(value) - len(v.value)
-	if cap(v.value) > 4*len(value)+64 {
+	if cap(v.value) > len(value)+len(value)/4+64 { // what is larger than it must be is not counted
 		v.value = nil
 	}
 	v.value = append(v.value[:0], value...)

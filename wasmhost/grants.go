@@ -123,7 +123,11 @@ func openGrants(grants []Grant) (all granted, err error) {
 			if err != nil {
 				return all, fmt.Errorf("fs: %w", err)
 			}
-			m.files = append(m.files, mountedFile{name: path.Base(g.as()), in: in, real: filepath.Base(g.Path), write: g.Write})
+			f := mountedFile{name: path.Base(g.as()), in: in, real: filepath.Base(g.Path), write: g.Write}
+			m.files = append(m.files, f)
+			if _, err := in.Stat(f.real); err != nil {
+				return all, fmt.Errorf("fs: %s cannot be granted: %w (a link out of its directory is not followed: grant what it leads to)", g.Path, err)
+			}
 		default:
 			return all, fmt.Errorf("fs: %s is neither a directory nor a regular file", g.Path)
 		}

@@ -92,6 +92,21 @@ func TestGrantsThatAreNoneAreRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "fs: stat nowhere") {
 		t.Error(err)
 	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "real"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "d/link")
+	if err := os.Symlink("../real", link); err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Load(t.Context(), "f", settings(module, func(c *Config) { c.FS = []Grant{{Path: link, As: "/data/f"}} }))
+	if err == nil || !strings.Contains(err.Error(), "grant what it leads to") {
+		t.Error(err)
+	}
 	c := settings(module, func(c *Config) {
 		c.FS = []Grant{{Path: "x", As: "data"}, {Path: "x", As: "/a"}, {Path: "y", As: "/a/"}}
 	})
@@ -128,6 +143,14 @@ func TestAManifestSaysWhatItsModuleWants(t *testing.T) {
 	manifest("name: conf\nversion: 1.0.0\ndefaults: {a: 1, b: '${file:/etc/passwd}'}\n")
 	try(`keep {"a":1,"b":"${file:/etc/passwd}"}`)
 	try(`keep {"a":2,"b":"${file:/etc/passwd}","c":3}`, func(c *Config) { c.Config = []byte(`{"a":2,"c":3}`) })
+	odd := filepath.Join(t.TempDir(), "a[1")
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"m.wasm", ManifestName} {
+		put(t, filepath.Join(odd, name), filepath.Join(dir, name))
+	}
+	try(`keep {"a":1,"b":"${file:/etc/passwd}"}`, func(c *Config) { c.Module = odd })
 	manifest("wants: {fs: [{as: /data}, {as: /work, write: true}], env: [REGION]}\n")
 	try("wants the directory or file /data, which is not granted")
 	granted := func(write bool) func(*Config) {
@@ -138,6 +161,12 @@ func TestAManifestSaysWhatItsModuleWants(t *testing.T) {
 	}
 	try("wants to write to /work", granted(false))
 	try("keep {}", granted(true))
+	manifest(`name: "conf\nrefused no"` + "\n")
+	if r, err := h.Inspect(settings(dir)); err != nil || r.Name != `"conf\nrefused no"` {
+		t.Errorf("%q, %v", r.Name, err)
+	}
+	manifest("abi: wier\n")
+	try("abi: wier is none of weir, ")
 	manifest("want: {}\n")
 	try(`weir.manifest.yaml:1:1: unknown key "want"`)
 	manifest("module: ../m.wasm\n")

@@ -63,8 +63,11 @@ func readManifest(dir string) (m Manifest, text []byte, module string, err error
 	if len(m.Defaults) > 0 && m.Defaults[0] != '{' && string(m.Defaults) != "null" {
 		return m, nil, "", fmt.Errorf("%s: defaults: must be a mapping, for they are joined with the filter's config", path)
 	}
+	if m.ABI != "" && !slices.Contains(abiNames(), m.ABI) {
+		return m, nil, "", fmt.Errorf("%s: abi: %s is none of %s", path, printable(m.ABI), strings.Join(abiNames(), ", "))
+	}
 	if m.Module == "" {
-		all, _ := filepath.Glob(filepath.Join(dir, "*.wasm"))
+		all := modulesIn(dir)
 		if len(all) != 1 {
 			return m, nil, "", fmt.Errorf("%s: there are %d .wasm files beside it: say module: NAME.wasm", path, len(all))
 		}
@@ -74,6 +77,17 @@ func readManifest(dir string) (m Manifest, text []byte, module string, err error
 		return m, nil, "", fmt.Errorf("%s: module: %s is not the name of a file beside it", path, printable(m.Module))
 	}
 	return m, text, filepath.Join(dir, m.Module), nil
+}
+
+// modulesIn lists the .wasm files of a directory.
+func modulesIn(dir string) (all []string) {
+	files, _ := os.ReadDir(dir)
+	for _, f := range files {
+		if filepath.Ext(f.Name()) == ".wasm" {
+			all = append(all, filepath.Join(dir, f.Name()))
+		}
+	}
+	return all
 }
 
 // under fills in what the configuration leaves to the manifest.

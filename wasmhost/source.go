@@ -72,5 +72,5 @@ func (s source) sum() string {
 func (s source) about() Report {
 	sum := sha256.Sum256(s.module)
 	m := &s.manifest
-	return Report{Name: m.Name, Version: m.Version, Wants: m.Wants.describe(), Size: len(s.module), SHA256: hex.EncodeToString(sum[:])}
+	return Report{Name: printable(m.Name), Version: printable(m.Version), Wants: m.Wants.describe(), Size: len(s.module), SHA256: hex.EncodeToString(sum[:])}
 }

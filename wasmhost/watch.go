@@ -135,8 +135,7 @@ func stampOf(module string) string {
 		}
 		stamp += fmt.Sprint(info.Size(), info.ModTime().UnixNano(), fileID(info), " ")
 		if info.IsDir() {
-			all, _ := filepath.Glob(filepath.Join(module, "*.wasm"))
-			for _, one := range all {
+			for _, one := range modulesIn(module) {
 				stamp += one + stampOf(one)
 			}
 		}

@@ -72,6 +72,15 @@ func (Message) Get(key string) (value string, ok bool) {
 
 // Append appends the value of key to dst, as Get would return it. It allocates only when dst must grow.
 func (Message) Append(dst []byte, key string) (_ []byte, ok bool) {
+	// Straight into dst where it fits: the host writes all or nothing.
+	room := cap(dst) - len(dst)
+	if room > 0 {
+		n := fieldGet(key, unsafe.Pointer(unsafe.SliceData(dst[len(dst):cap(dst)])), uint32(room))
+		if n <= int32(room) {
+			here(n)
+			return dst[:len(dst)+int(max(n, 0))], n >= 0
+		}
+	}
 	b, n := full(func(buf unsafe.Pointer, size uint32) int32 { return fieldGet(key, buf, size) })
 	here(n)
 	return append(dst, b...), n >= 0

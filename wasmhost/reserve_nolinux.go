@@ -4,4 +4,4 @@ package wasmhost
 
 const reserveFlags = 0
 
-func smallPages([]byte) {}
+func pageSizes([]byte) {}

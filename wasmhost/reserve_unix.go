@@ -20,7 +20,7 @@ func reserve(most uint64) experimental.LinearMemory {
 	if err != nil {
 		return &plainMemory{}
 	}
-	smallPages(b)
+	pageSizes(b)
 	return &mappedMemory{b}
 }
 

@@ -86,7 +86,7 @@ func filterRecords(c *cobra.Command, guest *wasmhost.Guest) error {
 		case "drop":
 			tell("dropped")
 		case "reject":
-			tell("rejected (%s): %s", outcome.Code, outcome.Reason)
+			tell("rejected (%s): %s", outcome.Code, printable(outcome.Reason))
 			continue
 		case "skip":
 			tell("kept, skips the rest of its chain")

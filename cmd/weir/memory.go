@@ -38,6 +38,10 @@ func (s *settings) memorySum(guests []*wasmhost.Guest) memorySum {
 		linear := e.Value.Memory * config.Size(n)
 		one := linear + code
 		row := fmt.Sprintf("filter %s: %d × %v and %v of code", e.Name, n, e.Value.Memory, about(code))
+		if r.ABI == "extism" { // a memory beside the guest's, as large, on Go's heap
+			one += linear
+			row += ", and as much for the plug-in's blocks"
+		}
 		if r.Keeps {
 			one += wasmhost.MostKept
 			row += fmt.Sprintf(", and %v of keys", config.Size(wasmhost.MostKept))

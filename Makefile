@@ -3,6 +3,7 @@
 #   make          builds ./weir
 #   make test     installs what the suite needs and is missing, then runs all of it
 #   make fuzz     fuzzes every parser for FUZZTIME each
+#   make hostile  swaps 400 hostile modules into a running router
 #   make release  builds dist/ for every platform
 #   make guests   builds the stock filters again (see filters/guests.mk)
 
@@ -12,7 +13,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 20s
 PLATFORMS = linux/amd64 linux/arm64 linux/arm linux/riscv64
 
-.PHONY: build test deps check cross release fuzz clean
+.PHONY: build test deps check cross release fuzz hostile clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o weir ./cmd/weir
@@ -71,6 +72,10 @@ fuzz:
 			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+# A handful of them is in the suite. By hand also: -hostile-seed N, -hostile-only TEXT.
+hostile: deps
+	$(GO) test -timeout 40m -run TestHostileModulesThroughARunningRouter -v ./wasmhost -hostile 400
 
 clean:
 	rm -rf weir dist

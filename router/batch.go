@@ -27,6 +27,7 @@ type Batch struct {
 	stops []int       // len(bad) after each filter
 	rows  [][]Message // storage behind live
 	bad   []Rejected  // rejected by filters
+	held  int         // bytes, as its route counts them while it is parked
 	limit int         // messages, at most
 	skips bool        // some message has left the chain (verdict 2)
 	parts bool        // some message goes to some destinations only

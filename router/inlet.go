@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -25,6 +26,11 @@ func (in *inlet) Limits() Limits { return in.limits }
 func (in *inlet) Tails() *Tails  { return in.router.tails }
 
 func (in *inlet) Take(ctx context.Context, bytes, messages int) (*Batch, error) {
+	for slices.ContainsFunc(in.routes, (*route).full) {
+		if !sleep(ctx, heldPause) {
+			return nil, ctx.Err()
+		}
+	}
 	messages = min(max(messages, 1), in.limits.Messages)
 	growth := min(guestSlack+in.largest+bytes+messages*fieldRoom, in.slack)
 	size := pieceSize(bytes) + rowsFor(messages)*rowSize + growth
@@ -38,6 +44,9 @@ func (in *inlet) Take(ctx context.Context, bytes, messages int) (*Batch, error) 
 	b.hold = reservation{budget: in.router.budget, claims: in.claims, size: size}
 	return b, nil
 }
+
+// heldPause is how often a source looks whether a route that holds a quarter of its memory still does.
+const heldPause = 50 * time.Millisecond
 
 // rowsFor is how many rows Add makes room for on the way to n messages.
 func rowsFor(n int) int {

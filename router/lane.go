@@ -12,7 +12,7 @@ func (r *Router) pass(b *Batch) {
 	if len(rt.Filters) > 0 {
 		rt.mu.Lock()
 		if len(rt.parked) > 0 {
-			rt.parked = append(rt.parked, b)
+			rt.keep(b)
 			rt.mu.Unlock()
 			return
 		}
@@ -150,7 +150,7 @@ func (r *Router) settleRoute(rt *route, f Fate, reason string, n int) {
 func (r *Router) park(b *Batch, h *Held) {
 	rt := b.route
 	rt.mu.Lock()
-	rt.parked = append(rt.parked, b)
+	rt.keep(b)
 	rt.cause = h.Cause
 	rt.mu.Unlock()
 	if h.Stop {
@@ -158,6 +158,18 @@ func (r *Router) park(b *Batch, h *Held) {
 	}
 	r.wake(h.Retry)
 }
+
+// keep parks a batch behind the others. It holds no more than what it has: what was set aside for its filters would keep
+// other routes from their memory. rt.mu is held.
+func (rt *route) keep(b *Batch) {
+	b.shrink()
+	b.held = b.hold.size
+	rt.held.Add(int64(b.held))
+	rt.parked = append(rt.parked, b)
+}
+
+// full reports whether the route holds so much that its sources wait: the rest of the memory is for other routes.
+func (rt *route) full() bool { return rt.held.Load() > int64(rt.most) }
 
 // wake makes unpark look at the parked batches after d.
 func (r *Router) wake(d time.Duration) {
@@ -225,7 +237,10 @@ func (r *Router) unparkRoute(rt *route) int {
 			}
 			continue
 		}
+		kept := b.held
+		b.held = 0
 		r.handOver(b)
+		rt.held.Add(int64(-kept))
 		rt.mu.Lock()
 		rt.parked[0] = nil
 		rt.parked = rt.parked[1:]
@@ -247,6 +262,7 @@ func (r *Router) loseParked() (n int) {
 			b.free()
 		}
 		rt.parked = nil
+		rt.held.Store(0)
 		rt.mu.Unlock()
 	}
 	return n

@@ -1,6 +1,9 @@
 package router
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A Route takes the messages of its sources through a chain of filters to its
 // destinations.
@@ -24,6 +27,9 @@ type route struct {
 	index  int       // in the ledger
 	to     []*writer // in the order of To
 	claims []claim   // what a batch on it costs
+
+	most int          // bytes of parked batches, beyond which its sources wait
+	held atomic.Int64 // bytes of parked batches
 
 	mu     sync.Mutex
 	parked []*Batch // held by a filter, in order; later ones queue behind

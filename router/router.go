@@ -145,6 +145,10 @@ func (r *Router) addRoutes(c Config) error {
 				rt.claims = append(rt.claims, claim{pool: k + 1, times: 1})
 			}
 		}
+		rt.most = r.budget.pools[0].limit / 4
+		for _, c := range rt.claims {
+			rt.most = min(rt.most, r.budget.pools[c.pool].limit/4)
+		}
 		for _, s := range def.Filters {
 			if len(s.Filters) < cap(r.lanes) {
 				return fmt.Errorf("route %s: filter %s has %d instances for %d lanes", def.Name, s.Name, len(s.Filters), cap(r.lanes))

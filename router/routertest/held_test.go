@@ -37,6 +37,7 @@ func TestARouteThatHoldsLeavesMemoryForOthers(t *testing.T) {
 				{Name: "free", From: []string{"s1"}, To: []string{"d"}, Filters: []router.Stage{{Name: "g", Filters: []router.Filter{filterFunc(func(*router.Batch) *router.Held { return nil })}}}}},
 		})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if n := len(d.Rows()); n != 20000 {
 			t.Errorf("%d of 20000 rows beside the route that holds", n)
 		}

@@ -66,6 +66,7 @@ func Compile(in io.Reader, out io.Writer) error {
 		o.abandon()
 		os.Exit(1)
 	}()
+	o.alone = true
 	if err := o.carryOut(context.Background(), module); err != nil {
 		if isOutOfMemory(err) {
 			return reply(childAnswer{Limit: childMemory})

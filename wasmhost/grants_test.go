@@ -37,7 +37,7 @@ func TestAGuestSeesWhatItIsGrantedAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, log := loadFile(t, "files.c", func(c *Config) {
-		c.FS = []Grant{{Path: filepath.Join(dir, "data"), As: "/data"}, {Path: filepath.Join(dir, "work"), As: "/work", Write: true},
+		c.FS = []Grant{{Path: filepath.Join(dir, "data"), As: "/data"}, {Path: filepath.Join(dir, "work"), As: "/scratch", Write: true},
 			{Path: single, As: "/maps/devices.csv"}}
 		c.Env = config.Map[config.Secret]{{Name: "REGION", Value: config.PlainSecret("eu")}}
 	})
@@ -60,12 +60,12 @@ func TestAGuestSeesWhatItIsGrantedAndNothingElse(t *testing.T) {
 	do("w /data/sites.csv", "error")
 	do("u /data/sites.csv", "error")
 	do("w /maps/devices.csv", "error")
-	do("w /work/new", "ok")
-	do("r /work/new", "written")
-	do("m /work/sub", "ok")
-	do("s /work/etc", "error")
-	do("u /work/old", "ok")
-	do("u /work/../data/sites.csv", "error")
+	do("w /scratch/new", "ok")
+	do("r /scratch/new", "written")
+	do("m /scratch/sub", "ok")
+	do("s /scratch/etc", "error")
+	do("u /scratch/old", "ok")
+	do("u /scratch/../data/sites.csv", "error")
 	do("e REGION", "eu")
 	do("e HOME", "unset")
 	do("o /data/sites.csv", "29 open") // and the two directories and one list that it was given
@@ -151,15 +151,15 @@ func TestAManifestSaysWhatItsModuleWants(t *testing.T) {
 		put(t, filepath.Join(odd, name), filepath.Join(dir, name))
 	}
 	try(`keep {"a":1,"b":"${file:/etc/passwd}"}`, func(c *Config) { c.Module = odd })
-	manifest("wants: {fs: [{as: /data}, {as: /work, write: true}], env: [REGION]}\n")
+	manifest("wants: {fs: [{as: /data}, {as: /scratch, write: true}], env: [REGION]}\n")
 	try("wants the directory or file /data, which is not granted")
 	granted := func(write bool) func(*Config) {
 		return func(c *Config) {
-			c.FS = []Grant{{Path: dir, As: "/data/"}, {Path: dir, As: "/work", Write: write}}
+			c.FS = []Grant{{Path: dir, As: "/data/"}, {Path: dir, As: "/scratch", Write: write}}
 			c.Env = config.Map[config.Secret]{{Name: "REGION"}}
 		}
 	}
-	try("wants to write to /work", granted(false))
+	try("wants to write to /scratch", granted(false))
 	try("keep {}", granted(true))
 	manifest(`name: "conf\nrefused no"` + "\n")
 	if r, err := h.Inspect(settings(dir)); err != nil || r.Name != `"conf\nrefused no"` {

@@ -16,6 +16,7 @@ import (
 // A source is what a filter's `module:` leads to.
 type source struct {
 	module   []byte   // at most one byte more than a module may have
+	hash     string   // SHA-256 of module, in hexadecimal
 	path     string   // of the module; "": stock
 	manifest Manifest // zero when there is none
 	text     []byte   // of the manifest
@@ -28,7 +29,7 @@ func (c *Config) open() (source, error) {
 		if !ok {
 			return source{}, fmt.Errorf("no stock filter %q (there are %s)", name, strings.Join(stock.Names(), ", "))
 		}
-		return source{module: b}, nil
+		return source{module: b, hash: hashOf(b)}, nil
 	}
 	s := source{path: c.Module}
 	info, err := os.Stat(c.Module)
@@ -38,7 +39,13 @@ func (c *Config) open() (source, error) {
 	if err == nil {
 		s.module, err = readMost(s.path, meter.MaxModuleBytes+1)
 	}
+	s.hash = hashOf(s.module)
 	return s, err
+}
+
+func hashOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 func readMost(path string, most int64) ([]byte, error) {
@@ -61,16 +68,10 @@ func readMost(path string, most int64) ([]byte, error) {
 }
 
 // sum tells whether two sources are the same.
-func (s source) sum() string {
-	h := sha256.New()
-	h.Write(s.module)
-	h.Write(s.text)
-	return hex.EncodeToString(h.Sum(nil))
-}
+func (s source) sum() string { return s.hash + " " + hashOf(s.text) }
 
 // about begins the report on the module.
 func (s source) about() Report {
-	sum := sha256.Sum256(s.module)
 	m := &s.manifest
-	return Report{Name: printable(m.Name), Version: printable(m.Version), Wants: m.Wants.describe(), Size: len(s.module), SHA256: hex.EncodeToString(sum[:])}
+	return Report{Name: printable(m.Name), Version: printable(m.Version), Wants: m.Wants.describe(), Size: len(s.module), SHA256: s.hash}
 }

@@ -47,11 +47,7 @@ Times are of this machine and of this moment; units are the same everywhere, but
 		if err != nil {
 			return err
 		}
-		m, err := moduleAt(args[0])
-		if err != nil {
-			return err
-		}
-		cfg, err := settings.filter(m)
+		m, cfg, err := settings.guest(args[0])
 		if err != nil {
 			return err
 		}

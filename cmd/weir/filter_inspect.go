@@ -19,11 +19,7 @@ func newFilterInspectCommand() *cobra.Command {
 	}
 	settings.flags(cmd)
 	cmd.RunE = func(c *cobra.Command, args []string) error {
-		m, err := moduleAt(args[0])
-		if err != nil {
-			return err
-		}
-		cfg, err := settings.filter(m)
+		_, cfg, err := settings.guest(args[0])
 		if err != nil {
 			return err
 		}

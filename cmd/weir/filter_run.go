@@ -35,11 +35,7 @@ MODULE is a .wasm file, stock:NAME, or the folder of a filter.`,
 		if err != nil {
 			return err
 		}
-		m, err := moduleAt(args[0])
-		if err != nil {
-			return err
-		}
-		cfg, err := settings.filter(m)
+		m, cfg, err := settings.guest(args[0])
 		if err != nil {
 			return err
 		}

@@ -43,6 +43,14 @@ func (s *filterSettings) word(cmd *cobra.Command, flag, usage string) {
 	})
 }
 
+// guest finds the module that an argument names, and how it is configured.
+func (s *filterSettings) guest(arg string) (m guestModule, cfg wasmhost.Config, err error) {
+	if m, err = moduleAt(arg); err == nil {
+		cfg, err = s.filter(m)
+	}
+	return m, cfg, err
+}
+
 // filter returns the filter's configuration. module is what the user named.
 func (s *filterSettings) filter(m guestModule) (wasmhost.Config, error) {
 	values := map[string]any{}

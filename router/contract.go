@@ -93,7 +93,7 @@ func (h *Held) Unwrap() error { return h.Cause }
 // A Destination stores messages.
 //
 // Write stores msgs in one transaction. On nil all of them but the rejected are
-// durable; on error none is, or it is unknown which, and the same messages are
+// durable; on error none is, or it is unknown which (a Positioner can tell), and the same messages are
 // offered again, perhaps with more behind them. It is never called concurrently and keeps no reference to msgs
 // or their bytes after it returned. Its ctx is the drain context: it ends only
 // when weir gives up, so a COMMIT on its way is never cut short by a stop.
@@ -116,25 +116,33 @@ type Destination interface {
 // Rejected is a message that nobody will ever take, and why.
 type Rejected struct {
 	Message *Message
+	Number  uint64 // of the message in its run; set by the writer
 	Code    string // SQLSTATE, SQLite's extended result name, or a word of ours such as "verdict"
 	Column  string // "" when not known
 	Reason  string // for people; the server's words; never values of the row
 }
 
-// DeadLetters keeps what nobody would take.
+// DeadLetters keeps what nobody would take. It is safe for concurrent use.
 type DeadLetters interface {
-	// Keep stores rows durably under key and replaces what an earlier attempt
-	// of the same transaction stored there; no rows removes it. It is safe for
-	// concurrent use.
+	// Keep stores rows durably under key. For a destination it first removes what
+	// an earlier attempt stored there: all letters of key.Span.Run behind key.Span.From. No
+	// rows: it only removes.
 	Keep(ctx context.Context, key LetterKey, rows []Rejected) error
+
+	// Unsettled lists the runs of which the destination has letters that may be
+	// void: the process ended before it was known whether their transaction was committed.
+	Unsettled(ctx context.Context, destination string) ([]RunID, error)
+
+	// Settle removes a run's letters behind position at; the others are final.
+	Settle(ctx context.Context, destination string, run RunID, at uint64) error
 }
 
-// A LetterKey says who rejected. Either Destination and Transaction are set (an
-// attempt that is tried again replaces its letters), or Route and Filter (such
-// letters are only ever added).
+// A LetterKey says who rejected. Either Destination and Span are set (an attempt
+// that is tried again replaces its letters), or Route and Filter (such letters
+// are only ever added).
 type LetterKey struct {
 	Destination   string
-	Transaction   uint64 // counts from 1 in this process
+	Span          Span
 	Route, Filter string
 }
 

@@ -118,7 +118,7 @@ func (r *Router) addDestinations(c Config) {
 		}
 	}}}}
 	for i, d := range c.Destinations {
-		w := &writer{name: d.Name, dest: d.Destination, flush: d.Flush, whenFull: d.WhenFull, router: r, log: r.log,
+		w := &writer{name: d.Name, runID: NewRun(), dest: d.Destination, flush: d.Flush, whenFull: d.WhenFull, router: r, log: r.log,
 			index: i, share: []claim{{pool: i + 1, times: 1}}, wake: make(chan struct{}, 1)}
 		if w.whenFull == "" {
 			w.whenFull = Block

@@ -83,5 +83,5 @@ func (w *writer) store(ctx context.Context, msgs []*Message) {
 }
 
 func (w *writer) keep(ctx context.Context, rows []Rejected) error {
-	return w.router.letters.Keep(ctx, LetterKey{Destination: w.name, Transaction: w.number}, rows)
+	return w.router.letters.Keep(ctx, LetterKey{Destination: w.name, Span: Span{Run: w.runID, From: w.number - 1, To: w.number}}, rows)
 }

@@ -33,6 +33,7 @@ const urgentPause = 100 * time.Millisecond
 // come in by push, from any goroutine; run is the one goroutine that writes.
 type writer struct {
 	name     string
+	runID    RunID
 	dest     Destination
 	flush    Flush
 	whenFull WhenFull

@@ -4,7 +4,6 @@ package deadletter
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,7 +28,6 @@ type Store struct {
 	path   string
 	config Config
 	log    *slog.Logger
-	run    string // id of this process run: transactions are counted anew in each
 
 	mu     sync.Mutex
 	conn   *sqlite.Conn // nil: to be opened
@@ -45,7 +43,7 @@ type Store struct {
 // Open opens the store in dir, which is made when it is not there. Nobody but
 // weir's user may read the database: it holds messages as they came.
 func Open(dir string, c Config, log *slog.Logger) (*Store, error) {
-	s := &Store{path: filepath.Join(dir, FileName), config: c, log: log, run: rand.Text(), opened: time.Now()}
+	s := &Store{path: filepath.Join(dir, FileName), config: c, log: log, opened: time.Now()}
 	s.clock.wall = s.opened
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
@@ -160,8 +158,8 @@ func (s *Store) keep(ctx context.Context, key router.LetterKey, rows []router.Re
 // replace does the work of one Keep inside its transaction.
 func (s *Store) replace(key router.LetterKey, rows []router.Rejected) (dropped drops, err error) {
 	if key.Destination != "" {
-		err := sqlitex.Execute(s.conn, "DELETE FROM letters WHERE destination = ? AND txn = ? AND run = ?",
-			&sqlitex.ExecOptions{Args: []any{key.Destination, int64(key.Transaction), s.run}})
+		err := sqlitex.Execute(s.conn, "DELETE FROM letters WHERE destination = ? AND txn > ? AND run = ?",
+			&sqlitex.ExecOptions{Args: []any{key.Destination, int64(key.Span.From), key.Span.Run.String()}})
 		if err != nil {
 			return dropped, err
 		}
@@ -208,10 +206,10 @@ func (s *Store) insert(key router.LetterKey, now int64, row *router.Rejected) er
 		}
 	}
 	stmt.BindInt64(1, now)
-	stmt.BindText(2, s.run)
+	stmt.BindText(2, key.Span.Run.String())
 	if key.Destination != "" {
 		stmt.BindText(3, key.Destination)
-		stmt.BindInt64(4, int64(key.Transaction))
+		stmt.BindInt64(4, int64(key.Span.To))
 	}
 	text(5, key.Route)
 	text(6, key.Filter)
@@ -284,3 +282,9 @@ func number(conn *sqlite.Conn, query string) (n int64, err error) {
 	}})
 	return n, err
 }
+
+// Unsettled implements router.DeadLetters.
+func (s *Store) Unsettled(context.Context, string) ([]router.RunID, error) { return nil, nil }
+
+// Settle implements router.DeadLetters.
+func (s *Store) Settle(context.Context, string, router.RunID, uint64) error { return nil }

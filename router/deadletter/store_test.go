@@ -82,7 +82,7 @@ func raws(t *testing.T, dir string) []string {
 }
 
 func db(transaction uint64) router.LetterKey {
-	return router.LetterKey{Destination: "db", Transaction: transaction}
+	return router.LetterKey{Destination: "db", Span: router.Span{From: transaction - 1, To: transaction}}
 }
 
 func TestLettersHoldAllThatIsKnown(t *testing.T) {
@@ -133,7 +133,7 @@ func TestALaterAttemptReplacesTheLettersOfItsTransaction(t *testing.T) {
 	keep(t, s, filter, rows("f", 1))
 	keep(t, s, filter, rows("g", 1))
 	keep(t, s, db(2), rows("second", 1))
-	keep(t, s, router.LetterKey{Destination: "other", Transaction: 2}, rows("other", 1))
+	keep(t, s, router.LetterKey{Destination: "other", Span: router.Span{From: 1, To: 2}}, rows("other", 1))
 	check := func(want ...string) {
 		t.Helper()
 		for i := range want {
@@ -148,7 +148,9 @@ func TestALaterAttemptReplacesTheLettersOfItsTransaction(t *testing.T) {
 	check("one", "f", "g", "other")
 	s.Close()
 	s = open(t, dir, defaults(nil))
-	keep(t, s, db(1), rows("new", 1)) // another run counts anew
+	other := db(1)
+	other.Span.Run = router.NewRun() // counts anew
+	keep(t, s, other, rows("new", 1))
 	check("one", "f", "g", "other", "new")
 }
 
@@ -327,7 +329,7 @@ func TestManyMayKeepAtOnce(t *testing.T) {
 	for d := range 4 {
 		wg.Go(func() {
 			for i := range 5 {
-				key := router.LetterKey{Destination: fmt.Sprint(d), Transaction: uint64(i + 1)}
+				key := router.LetterKey{Destination: fmt.Sprint(d), Span: router.Span{From: uint64(i), To: uint64(i + 1)}}
 				if err := s.Keep(t.Context(), key, rows("x", 3)); err != nil {
 					t.Error(err)
 				}

@@ -112,14 +112,22 @@ func (l *Letters) Keep(_ context.Context, key router.LetterKey, rows []router.Re
 	if l.kept == nil {
 		l.kept = map[router.LetterKey][]Letter{}
 	}
-	if key.Destination != "" {
-		delete(l.kept, key)
+	for k := range l.kept {
+		if key.Destination != "" && k.Destination == key.Destination && k.Span.Run == key.Span.Run && k.Span.To > key.Span.From {
+			delete(l.kept, k)
+		}
 	}
 	for _, r := range rows {
 		l.kept[key] = append(l.kept[key], Letter{string(r.Message.Text), r.Code, r.Column, r.Reason})
 	}
 	return nil
 }
+
+// Unsettled implements router.DeadLetters: nothing outlives the process.
+func (l *Letters) Unsettled(context.Context, string) ([]router.RunID, error) { return nil, nil }
+
+// Settle implements router.DeadLetters.
+func (l *Letters) Settle(context.Context, string, router.RunID, uint64) error { return nil }
 
 // All returns the letters, sorted by text.
 func (l *Letters) All() (all []Letter) {

@@ -56,6 +56,8 @@ func (nowhere) Write(context.Context, []*router.Message, func([]router.Rejected)
 }
 func (nowhere) Close() error                                                    { return nil }
 func (nowhere) Keep(context.Context, router.LetterKey, []router.Rejected) error { return nil }
+func (nowhere) Unsettled(context.Context, string) ([]router.RunID, error)       { return nil, nil }
+func (nowhere) Settle(context.Context, string, router.RunID, uint64) error      { return nil }
 
 // through runs source with a guest in its route and one lane, and returns the guest's stopwatch.
 func through(b *testing.B, guest string, limit time.Duration, source function) *stopwatch {

@@ -163,6 +163,8 @@ func (forgotten) Write(context.Context, []*router.Message, func([]router.Rejecte
 	return nil
 }
 func (forgotten) Keep(context.Context, router.LetterKey, []router.Rejected) error { return nil }
+func (forgotten) Unsettled(context.Context, string) ([]router.RunID, error)       { return nil, nil }
+func (forgotten) Settle(context.Context, string, router.RunID, uint64) error      { return nil }
 func (forgotten) Close() error                                                    { return nil }
 
 // feed sends batches until the router stops, and says so after each.

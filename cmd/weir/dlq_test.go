@@ -36,7 +36,7 @@ func letters(t *testing.T) (dir string) {
 	t.Cleanup(func() { store.Close() })
 	m := &router.Message{Origin: &router.Origin{}, Received: 1767225605e9, Raw: []byte("<13>evil \x1b[2J\x00\xff")}
 	m.Timestamp, m.Facility, m.Severity, m.Text = router.NoTime, 1, 5, []byte("evil \x1b[2J\u202e text")
-	for _, key := range []router.LetterKey{{Destination: "db", Transaction: 4}, {Route: "main", Filter: "redact"}} {
+	for _, key := range []router.LetterKey{{Destination: "db", Span: router.Span{From: 3, To: 4}}, {Route: "main", Filter: "redact"}} {
 		err := store.Keep(t.Context(), key, []router.Rejected{{Message: m, Code: "22P02", Column: "user_id", Reason: "not a \x07 number"}})
 		if err != nil {
 			t.Fatal(err)

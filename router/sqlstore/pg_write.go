@@ -11,7 +11,7 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-func (d *postgres) write(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
+func (d *postgres) write(ctx context.Context, span *router.Span, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	if err := d.connect(ctx); err != nil {
 		return err
 	}

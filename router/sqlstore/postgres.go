@@ -148,6 +148,10 @@ func (d *postgres) drop() {
 	d.conn, d.ready, d.forced = nil, nil, 0
 }
 
+func (d *postgres) position(context.Context, router.RunID) (at uint64, known bool, err error) {
+	return 0, false, errors.ErrUnsupported
+}
+
 func (d *postgres) close() error {
 	d.drop()
 	return nil

@@ -293,3 +293,7 @@ func (d *lite) close() error {
 	}
 	return nil
 }
+
+func (d *lite) position(context.Context, router.RunID) (at uint64, known bool, err error) {
+	return 0, false, errors.ErrUnsupported
+}

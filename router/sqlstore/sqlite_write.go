@@ -9,7 +9,7 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-func (d *lite) write(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
+func (d *lite) write(ctx context.Context, span *router.Span, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

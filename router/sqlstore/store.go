@@ -14,7 +14,8 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-// A Store is a router.Destination. Its rows are durable when Write returns nil,
+// A Store is a router.Destination; what the router is to use is its Destination.
+// Its rows are durable when Write returns nil,
 // as far as the session statements leave the database's durability alone.
 type Store struct {
 	cfg     Config
@@ -31,7 +32,11 @@ type database interface {
 	// connect opens the connection, unless it is open: settings, session
 	// statements, the table, the comparison of its columns.
 	connect(ctx context.Context) error
-	write(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error
+	// write stores msgs in one transaction. With a span it moves the position of
+	// its run with them, as router.Positioner says; nil is a plain Write.
+	write(ctx context.Context, span *router.Span, msgs []*router.Message, reject func([]router.Rejected) error) error
+	// position is that of router.Positioner.
+	position(ctx context.Context, run router.RunID) (at uint64, known bool, err error)
 	close() error
 }
 
@@ -76,7 +81,7 @@ func (s *Store) Write(ctx context.Context, msgs []*router.Message, reject func([
 	if len(msgs) == 0 {
 		return nil
 	}
-	return s.db.write(ctx, msgs, reject)
+	return s.db.write(ctx, nil, msgs, reject)
 }
 
 // Close implements router.Destination.

@@ -107,12 +107,18 @@ type Spool interface {
 	// there no more or cannot be read. At the end of what is durable it returns io.EOF.
 	Read(b *Batch, bytes int) (run RunID, first uint64, lost int, err error)
 
-	// Seek puts the reader behind message at of run. A run that it does not have is no error: nothing happens then.
-	Seek(run RunID, at uint64)
+	// Seek moves the reader forward to behind message at of run, and returns how many
+	// messages it passed by. Where the reader is there or further already, or the run is not here, nothing happens.
+	Seek(run RunID, at uint64) (passed int)
 
 	// Rewind puts the reader before the oldest message that is still there,
 	// acknowledged or not, and returns how many messages more are to be read now.
+	// After Open the reader is before the first that is not acknowledged.
 	Rewind() (messages int)
+
+	// Expire gives up messages that are older than the configuration allows, and
+	// returns how many. The reader is behind them then.
+	Expire() (messages int)
 
 	// Ack says that all messages before and up to number at of run are durable in the destination,
 	// or given up. Their space is free a minute later.

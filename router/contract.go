@@ -113,6 +113,21 @@ type Destination interface {
 	Close() error
 }
 
+// A Tender is a Destination that has work to do beside storing, such as removing
+// old rows. The writer's goroutine calls Tend between transactions: about once
+// a second while nothing comes, and after a transaction when the last call was
+// a second ago. It is never called concurrently with Write.
+//
+// Tend works for a few milliseconds at most, so that the next transaction need
+// not wait. more asks to be called again soon: after the next transaction, or in 10 ms when none comes.
+// note is what there is to know about a destination that works, in words (the Reason of its
+// Part while it is ready); "" when there is nothing. What fails is the destination's to log and to try again
+// at the next call.
+type Tender interface {
+	Destination
+	Tend(ctx context.Context) (more bool, note string)
+}
+
 // Rejected is a message that nobody will ever take, and why.
 type Rejected struct {
 	Message *Message

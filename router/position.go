@@ -80,7 +80,7 @@ type Mark struct {
 }
 
 // A Spool is a durable queue on disk in front of one writer; see package spool.
-// Two goroutines use it at once: one calls Append, Sync, DropOldest and Last, the other the rest.
+// It is safe for concurrent use: one goroutine appends and syncs, another reads and acknowledges, and both may call Seek.
 type Spool interface {
 	// Append adds msgs at the end, in order. They are numbered in the run Run, one
 	// by one; first is the number of msgs[0]. They are durable, and found by Read,
@@ -91,8 +91,8 @@ type Spool interface {
 	// Sync makes durable what was appended. After an error it is called again.
 	Sync() error
 
-	// DropOldest removes the oldest messages that are neither acknowledged nor
-	// being read, some of them at once, and returns how many. 0: there is nothing to remove.
+	// DropOldest removes the oldest messages that were not read yet, some of them at
+	// once (what was read is being written), and returns how many. 0: there is nothing to remove.
 	DropOldest() (messages int, err error)
 
 	// Last is the highest Mark.Last that was appended for a sender; 0: none.
@@ -111,13 +111,14 @@ type Spool interface {
 	// messages it passed by. Where the reader is there or further already, or the run is not here, nothing happens.
 	Seek(run RunID, at uint64) (passed int)
 
-	// Rewind puts the reader before the oldest message that is still there,
-	// acknowledged or not, and returns how many messages more are to be read now.
-	// After Open the reader is before the first that is not acknowledged.
-	Rewind() (messages int)
+	// Rewind puts the reader back before the first message that is not acknowledged,
+	// or, with all, before the oldest that is still there, and returns how many
+	// messages more are to be read now. After Open the reader is before the first
+	// that is not acknowledged.
+	Rewind(all bool) (messages int)
 
-	// Expire gives up messages that are older than the configuration allows, and
-	// returns how many. The reader is behind them then.
+	// Expire removes messages that were not read yet and are older than the
+	// configuration allows, and returns how many.
 	Expire() (messages int)
 
 	// Ack says that all messages before and up to number at of run are durable in the destination,

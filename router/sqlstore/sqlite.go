@@ -30,6 +30,7 @@ type lite struct {
 
 	begin, commit, rollback, schema *sqlite.Stmt
 	insert                          [len(liteRows)]*sqlite.Stmt
+	positions                       litePositions // not with autocommit
 
 	s     scratch
 	slots []int // index of the message in each row of the statement that is being bound
@@ -86,6 +87,11 @@ func (d *lite) connect(ctx context.Context) (err error) {
 				f.class = operator
 			}
 			return f.told()
+		}
+	}
+	if !d.cfg.autocommit() {
+		if err := d.preparePositions(); err != nil {
+			return err
 		}
 	}
 	if err := d.create(); err != nil {
@@ -267,6 +273,7 @@ func (d *lite) prepare() (err error) {
 func (d *lite) finalize() {
 	d.begin, d.commit, d.rollback, d.schema = nil, nil, nil, nil
 	clear(d.insert[:])
+	d.positions.find, d.positions.move, d.positions.cached = nil, nil, false
 }
 
 // drop closes the connection; the next Write opens another.
@@ -292,8 +299,4 @@ func (d *lite) close() error {
 		return fmt.Errorf("close %s: %w", d.path, err)
 	}
 	return nil
-}
-
-func (d *lite) position(context.Context, router.RunID) (at uint64, known bool, err error) {
-	return 0, false, errors.ErrUnsupported
 }

@@ -10,17 +10,10 @@ import (
 )
 
 func (d *lite) write(ctx context.Context, span *router.Span, msgs []*router.Message, reject func([]router.Rejected) error) error {
-	if err := ctx.Err(); err != nil {
+	err := d.ready(ctx)
+	if err != nil {
 		return err
 	}
-	if d.conn != nil && d.moved() {
-		d.log.Warn("the database file was moved or deleted; opening it anew", "file", d.path)
-		d.drop()
-	}
-	if err := d.connect(ctx); err != nil {
-		return err
-	}
-	var err error
 	if d.cfg.autocommit() {
 		err = d.writeEach(msgs, reject)
 	} else {
@@ -28,7 +21,7 @@ func (d *lite) write(ctx context.Context, span *router.Span, msgs []*router.Mess
 		again, single := true, d.single
 		for ; again; single = true {
 			d.s.repaired = 0
-			again, err = d.transaction(msgs, single, reject)
+			again, err = d.transaction(span, msgs, single, reject)
 		}
 	}
 	if err == nil {
@@ -38,10 +31,22 @@ func (d *lite) write(ctx context.Context, span *router.Span, msgs []*router.Mess
 	return err
 }
 
+// ready makes sure that there is a connection to the file that is there now.
+func (d *lite) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d.conn != nil && d.moved() {
+		d.log.Warn("the database file was moved or deleted; opening it anew", "file", d.path)
+		d.drop()
+	}
+	return d.connect(ctx)
+}
+
 // transaction stores msgs but for those in d.bad, to which it adds. again means
 // that a row ended the whole transaction (ON CONFLICT ROLLBACK): it is in d.bad
 // now, or is to be found row by row.
-func (d *lite) transaction(msgs []*router.Message, single bool, reject func([]router.Rejected) error) (again bool, err error) {
+func (d *lite) transaction(span *router.Span, msgs []*router.Message, single bool, reject func([]router.Rejected) error) (again bool, err error) {
 	if f := d.step("begin", d.begin); f != nil {
 		return false, d.abort(f)
 	}
@@ -49,6 +54,19 @@ func (d *lite) transaction(msgs []*router.Message, single bool, reject func([]ro
 		d.abort(nil)
 		d.drop() // the next connection makes a table that has gone
 		return false, err
+	}
+	if span != nil {
+		moved, f := d.movePosition(span)
+		if f != nil {
+			err := d.abort(f)
+			d.drop() // the next connection makes a table that has gone
+			return false, err
+		}
+		if !moved {
+			d.positions.cached = false
+			d.abort(nil)
+			return false, router.ErrMoved
+		}
 	}
 	known := len(d.bad)
 	stored, f := d.rows(msgs, single, known)
@@ -69,6 +87,7 @@ func (d *lite) transaction(msgs []*router.Message, single bool, reject func([]ro
 		}
 	}
 	if f := d.step("commit", d.commit); f != nil {
+		d.positions.cached, d.positions.doubt = false, f.class == down
 		if f.class == row { // a deferred foreign key: SQLite does not say of which row
 			if !d.proven && len(msgs) == 1 {
 				f.class = operator
@@ -78,6 +97,9 @@ func (d *lite) transaction(msgs []*router.Message, single bool, reject func([]ro
 		return false, d.abort(f)
 	}
 	d.proven = d.proven || stored > 0
+	if span != nil {
+		d.positions.at, d.positions.cached = span.To, true
+	}
 	return false, nil
 }
 

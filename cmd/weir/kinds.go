@@ -45,7 +45,11 @@ var destinationKinds = []kind{
 func newSettingsOf[T any]() any { return new(T) }
 
 func openSQL(ctx context.Context, settings any, at site) (router.Destination, error) {
-	return sqlstore.Open(ctx, *settings.(*sqlstore.Config), at.name, at.stateDir, at.log)
+	s, err := sqlstore.Open(ctx, *settings.(*sqlstore.Config), at.name, at.stateDir, at.log)
+	if err != nil {
+		return nil, err
+	}
+	return s.Destination(), nil
 }
 
 // kindKeys lists the keys for people.

@@ -11,7 +11,7 @@ import (
 func (d *postgres) writeEach(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	d.auto.begin(msgs)
 	start, known := d.auto.next, len(d.auto.bad)
-	result, err := d.first(ctx, func() string { return "EXECUTE weir_print" })
+	results, err := d.first(ctx, func() string { return "EXECUTE weir_print" })
 	if err != nil {
 		f, err := d.beginFailure(err)
 		if f != nil {
@@ -19,7 +19,7 @@ func (d *postgres) writeEach(ctx context.Context, msgs []*router.Message, reject
 		}
 		return err
 	}
-	if string(result.Rows[0][0]) != d.print {
+	if string(results[len(results)-1].Rows[0][0]) != d.print {
 		if err := d.readCatalogue(ctx); err != nil {
 			return err
 		}

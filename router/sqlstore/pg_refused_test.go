@@ -98,7 +98,7 @@ func TestPostgresChangedColumnHoldsUntilMended(t *testing.T) {
 func TestPostgresRowSecurityUsesInsert(t *testing.T) {
 	d := openPG(t, Config{SessionStatements: []string{"SET ROLE app"}, Columns: columns("message", "message", "n", "fields.n")},
 		"DO $$ BEGIN IF to_regrole('app') IS NULL THEN CREATE ROLE app; END IF; END $$",
-		"CREATE TABLE logs (message text, n int); GRANT ALL ON logs TO app; ALTER TABLE logs ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON logs WITH CHECK (n <> 3)")
+		positionsFor("app"), "CREATE TABLE logs (message text, n int); GRANT ALL ON logs TO app; ALTER TABLE logs ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON logs WITH CHECK (n <> 3)")
 	msgs := messages(120)
 	for i, m := range msgs {
 		with(m, "n", router.IntValue(int64(i)))

@@ -78,7 +78,7 @@ func TestPostgresUnknownDatabaseNeedsAnOperator(t *testing.T) {
 
 func TestPostgresInsertPrivilegeIsEnough(t *testing.T) {
 	d := openPG(t, Config{SessionStatements: []string{"SET ROLE app"}, Columns: columns("message", "message")},
-		"DO $$ BEGIN IF to_regrole('app') IS NULL THEN CREATE ROLE app; END IF; END $$", "CREATE TABLE logs (message text); GRANT INSERT ON logs TO app")
+		"DO $$ BEGIN IF to_regrole('app') IS NULL THEN CREATE ROLE app; END IF; END $$", "CREATE TABLE logs (message text); GRANT INSERT ON logs TO app", positionsFor("app"))
 	d.mustWrite(messages(3)...)
 	d.want("SELECT count(*) FROM logs", "3")
 	d.query("REVOKE INSERT ON logs FROM app")

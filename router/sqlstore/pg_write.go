@@ -15,26 +15,26 @@ func (d *postgres) write(ctx context.Context, span *router.Span, msgs []*router.
 	if err := d.connect(ctx); err != nil {
 		return err
 	}
+	d.span = span
 	err := d.store(ctx, msgs, reject)
 	d.idle = err == nil && d.conn != nil
-	d.msgs = nil
+	d.msgs, d.span = nil, nil
 	return err
 }
 
 // first runs the first statement of a Write. Where the server ended the
 // connection while nothing was to be written, it does so on a new one: nobody
 // needs to hear of a server that was restarted meanwhile.
-func (d *postgres) first(ctx context.Context, sql func() string) (*pgconn.Result, error) {
-	result, err := d.exec(ctx, sql())
+func (d *postgres) first(ctx context.Context, sql func() string) ([]*pgconn.Result, error) {
+	results, err := d.execAll(ctx, sql())
 	if err == nil || !d.idle || !d.conn.IsClosed() || ctx.Err() != nil {
-		return result, err
+		return results, err
 	}
-	d.idle = false
 	d.drop()
 	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
-	return d.exec(ctx, sql())
+	return d.execAll(ctx, sql())
 }
 
 func (d *postgres) store(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
@@ -96,17 +96,31 @@ func (d *postgres) transaction(ctx context.Context, msgs []*router.Message, reje
 	}
 	result, err := d.exec(ctx, "COMMIT")
 	if err != nil {
-		f := pgFailure("commit", err)
-		if f.class == row {
-			f.class = suspect
-		}
-		return f, nil
+		return d.commitFailure(err), nil
 	}
 	if tag := result.CommandTag.String(); tag != "COMMIT" {
 		return &failure{class: ours, err: fmt.Errorf("commit: the server answered %s", tag)}, nil
 	}
 	d.proven = d.proven || stored > 0
+	if d.span != nil {
+		d.reached.set(d.span.Run, d.span.To)
+	}
 	return nil, nil
+}
+
+// commitFailure sorts what was answered to COMMIT. An error of the server's is
+// definite, unless it says that it does not know or that it ended the session:
+// then the connection goes, and Position finds out on a new one.
+func (d *postgres) commitFailure(err error) *failure {
+	f := pgFailure("commit", err)
+	if d.conn.IsClosed() || f.code == "08007" || f.code == "40003" {
+		d.drop()
+		f.class = temp
+	}
+	if f.class == row {
+		f.class = suspect
+	}
+	return f
 }
 
 // begin opens the transaction and prepares to encode msgs for the table as it is now.
@@ -115,11 +129,14 @@ func (d *postgres) begin(ctx context.Context, msgs []*router.Message) (*failure,
 		if d.conn == nil {
 			return &failure{class: temp, err: errors.New("begin: the connection was lost")}, nil
 		}
-		result, err := d.first(ctx, d.beginSQL)
+		results, err := d.first(ctx, d.beginSQL)
 		if err != nil {
 			return d.beginFailure(err)
 		}
-		if len(result.Rows) == 1 && string(result.Rows[0][0]) == d.print {
+		if err := d.positionMoved(results); err != nil {
+			return nil, err
+		}
+		if last := results[len(results)-1]; len(last.Rows) == 1 && string(last.Rows[0][0]) == d.print {
 			d.encode(msgs)
 			return nil, nil
 		}
@@ -143,6 +160,9 @@ func (d *postgres) beginSQL() string {
 	}
 	if d.lockable {
 		fmt.Fprintf(&b, "LOCK TABLE ONLY %s IN ROW EXCLUSIVE MODE; ", d.table.sql())
+	}
+	if d.span != nil {
+		b.WriteString(d.positionSQL())
 	}
 	b.WriteString("EXECUTE weir_print")
 	return b.String()

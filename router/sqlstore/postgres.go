@@ -22,7 +22,11 @@ type postgres struct {
 	form   form
 	forced form         // no faster one works on this connection
 	ready  map[int]bool // INSERT of so many rows is prepared on conn
-	idle   bool         // conn was good at the end of the last Write
+	idle   bool         // conn was good at the end of the last Write or Position
+
+	reached reached
+	self    backend      // that of conn, or of the connection before
+	span    *router.Span // of the Write under way; nil: no position
 
 	rows
 	bad    []refused
@@ -64,8 +68,17 @@ func (d *postgres) connect(ctx context.Context) (err error) {
 	if e := conn.ParameterStatus("client_encoding"); e != "UTF8" {
 		return router.NeedsOperator(fmt.Errorf("session statements: client_encoding is %s, weir writes UTF8", e))
 	}
+	if err := d.takeOver(ctx); err != nil {
+		return err
+	}
 	if err := d.create(ctx); err != nil {
 		return err
+	}
+	if !d.cfg.autocommit() {
+		if err := d.createPositions(ctx); err != nil {
+			return err
+		}
+		d.prunePositions(ctx)
 	}
 	// Planned once: it runs in every transaction.
 	if _, err := d.exec(ctx, "PREPARE weir_print AS "+d.printSQL()); err != nil {
@@ -86,55 +99,73 @@ func beforeRows(f *failure) error {
 
 // exec runs SQL without parameters and returns the result of its last statement.
 func (d *postgres) exec(ctx context.Context, sql string) (*pgconn.Result, error) {
+	results, err := d.execAll(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	return results[len(results)-1], nil
+}
+
+// execAll returns the results of all statements.
+func (d *postgres) execAll(ctx context.Context, sql string) ([]*pgconn.Result, error) {
 	results, err := d.conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
 		return nil, err
 	}
 	if len(results) == 0 {
-		return &pgconn.Result{}, nil
+		return []*pgconn.Result{{}}, nil
 	}
-	last := results[len(results)-1]
-	return last, last.Err
+	return results, results[len(results)-1].Err
 }
 
-// create makes the table and its indexes when there is none, in a transaction
-// of its own. Other sessions may be doing the same.
+// create makes the table and its indexes when there is none.
 func (d *postgres) create(ctx context.Context) error {
-	attempt := "create table " + d.table.String()
-	result, err := d.exec(ctx, "SELECT to_regclass("+literal(d.table.sql())+") IS NULL")
-	if err != nil {
-		return beforeRows(pgFailure("look for table "+d.table.String(), err))
-	}
-	if string(result.Rows[0][0]) != "t" {
-		return nil
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)); CREATE TABLE IF NOT EXISTS %s (",
-		literal("weir "+d.table.sql()), d.table.sql())
+	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (", d.table.sql())
 	for i := range d.columns {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "%s %s", quote(d.columns[i].name), d.columns[i].pgDeclared())
 	}
-	b.WriteString("); ")
+	b.WriteString(")")
 	for _, name := range d.cfg.indexes() {
-		fmt.Fprintf(&b, "CREATE INDEX IF NOT EXISTS %s ON %s (%s); ", quote(d.table.name+"_"+name+"_idx"), d.table.sql(), quote(name))
+		fmt.Fprintf(&b, "; CREATE INDEX IF NOT EXISTS %s ON %s (%s)", quote(d.table.name+"_"+name+"_idx"), d.table.sql(), quote(name))
 	}
-	b.WriteString("COMMIT")
-	if _, err = d.exec(ctx, b.String()); err == nil {
+	made, err := d.make(ctx, d.table, b.String())
+	if f, ok := err.(*failure); ok {
+		return beforeRows(f)
+	}
+	if made {
 		d.log.Info("created the table", "table", d.table.String(), "columns", len(d.columns))
-		return nil
+	}
+	return err
+}
+
+// make runs statements that make table t when there is none, in a transaction of
+// their own. Other sessions may be doing the same. An error of the statements is a *failure.
+func (d *postgres) make(ctx context.Context, t table, sql string) (made bool, err error) {
+	attempt := "create table " + t.String()
+	result, err := d.exec(ctx, "SELECT to_regclass("+literal(t.sql())+") IS NULL")
+	if err != nil {
+		return false, beforeRows(pgFailure("look for table "+t.String(), err))
+	}
+	if string(result.Rows[0][0]) != "t" {
+		return false, nil
+	}
+	_, err = d.exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)); %s; COMMIT", literal("weir "+t.sql()), sql))
+	if err == nil {
+		return true, nil
 	}
 	f := pgFailure(attempt, err)
 	if _, err := d.exec(ctx, "ROLLBACK"); err != nil {
-		return beforeRows(pgFailure(attempt, err))
+		return false, beforeRows(pgFailure(attempt, err))
 	}
 	switch f.code {
 	case "42P07", "42710", "23505": // somebody else was quicker
-		return nil
+		return false, nil
 	}
-	return beforeRows(f)
+	return false, f
 }
 
 // drop closes the connection; the next Write opens another.
@@ -145,11 +176,8 @@ func (d *postgres) drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), pgCloseTimeout)
 	defer cancel()
 	d.conn.Close(ctx)
-	d.conn, d.ready, d.forced = nil, nil, 0
-}
-
-func (d *postgres) position(context.Context, router.RunID) (at uint64, known bool, err error) {
-	return 0, false, errors.ErrUnsupported
+	d.conn, d.ready, d.forced, d.idle = nil, nil, 0, false
+	d.reached = reached{}
 }
 
 func (d *postgres) close() error {

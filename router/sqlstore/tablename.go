@@ -111,7 +111,7 @@ func asName(dst []byte, start int) []byte {
 		case c >= 'A' && c <= 'Z':
 			c |= 0x20
 		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
-		case c&0xc0 == 0x80:
+		case c&0xc0 == 0x80 && len(name) > 0 && name[len(name)-1] == '_':
 			continue // the rest of a character that has its _ already
 		default:
 			c = '_'

@@ -69,6 +69,7 @@ func TestTableNamesFromTemplates(t *testing.T) {
 
 func FuzzTableNames(f *testing.F) {
 	f.Add([]byte("sshd"), []byte(""))
+	f.Add([]byte("\x80"), []byte("\x80"))
 	f.Add([]byte("SQLITE_"), []byte("\xc3\xa9\xff\x00"))
 	f.Add([]byte(strings.Repeat("9", 60)), []byte("."))
 	n, err := parseNaming("${app_name}${hostname}")

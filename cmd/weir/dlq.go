@@ -48,7 +48,7 @@ func newDLQListCommand() *cobra.Command {
 			return err
 		}
 		defer reader.Close()
-		letters, err := reader.List(*n)
+		letters, err := reader.List(deadletter.Selection{}, *n)
 		if err != nil {
 			return err
 		}

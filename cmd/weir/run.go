@@ -261,6 +261,7 @@ func (p *plant) run(ctx context.Context, cancel context.CancelFunc, signals <-ch
 		}
 	})
 	helpers.Go(func() { p.host.Watch(served) })
+	helpers.Go(func() { p.letters.Run(served) })
 	if p.admin != nil {
 		helpers.Go(func() {
 			if err := p.admin.Run(served); err != nil {

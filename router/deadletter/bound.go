@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -15,23 +16,84 @@ type drops struct{ size, age int }
 // errFull is what Keep fails with when letters may not be dropped.
 var errFull = errors.New("the dead letters are full")
 
-// tidy brings a database that was just opened to the configured bounds and gives
-// the space back.
-func (s *Store) tidy() (err error) {
-	end, err := sqlitex.ImmediateTransaction(s.conn)
+// Run removes letters that are too old also while nothing is rejected, and looks whether another process has
+// taken letters out, until ctx ends.
+func (s *Store) Run(ctx context.Context) {
+	t := time.NewTicker(time.Minute)
+	defer t.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-t.C:
+			s.look(ctx, time.Now(), n%60 == 0)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look counts what is there when another process has changed it, and removes what is too old when
+// expire says so. What fails is told by the next Keep, which meets it too.
+func (s *Store) look(ctx context.Context, now time.Time, expire bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		return
+	}
+	if expire {
+		var c change
+		if s.change(ctx, func() (err error) {
+			c.dropped.age, err = s.expire(now)
+			return err
+		}) == nil {
+			s.stats.add(c)
+			s.tell(c.dropped)
+		}
+	}
+	if s.conn == nil {
+		return
+	}
+	if seen, err := number(s.conn, "PRAGMA data_version"); err == nil && seen != s.seen {
+		s.seen = seen
+		s.count()
+	}
+}
+
+// count looks how much is there.
+func (s *Store) count() error {
+	letters, err := number(s.conn, "SELECT count(*) FROM letters")
 	if err != nil {
 		return err
 	}
-	var d drops
-	if d.age, err = s.expire(time.Now()); err == nil {
-		if d.size, err = s.shrink(); errors.Is(err, errFull) {
-			err = nil // told when there is something to keep
-		}
+	used, err := usedBytes(s.conn)
+	if err == nil {
+		s.stats.is(letters, used)
 	}
-	if end(&err); err != nil {
+	return err
+}
+
+// tidy brings a database that was just opened to the configured bounds and gives
+// the space back.
+func (s *Store) tidy() (err error) {
+	var d drops
+	err = transact(s.conn, func() (err error) {
+		if d.age, err = s.expire(time.Now()); err != nil {
+			return err
+		}
+		if d.size, err = s.shrink(); err != nil && !errors.Is(err, errFull) { // that is told when there is something to keep
+			return err
+		}
+		return sqlitex.ExecuteTransient(s.conn, "DELETE FROM replays WHERE letter NOT IN (SELECT number FROM letters)", nil)
+	})
+	if err != nil {
 		return err
 	}
 	s.tell(d)
+	if s.seen, err = number(s.conn, "PRAGMA data_version"); err != nil {
+		return err
+	}
+	if err := s.count(); err != nil {
+		return err
+	}
 	return sqlitex.ExecuteTransient(s.conn, "PRAGMA incremental_vacuum", nil)
 }
 
@@ -75,7 +137,7 @@ func (s *Store) shrink() (removed int, err error) {
 // removeOldest removes so many of the oldest letters that at least n bytes of
 // content go.
 func (s *Store) removeOldest(n int64) error {
-	stmt, err := s.conn.Prepare("SELECT number, octet_length(record) + coalesce(octet_length(raw), 0) + octet_length(reason) FROM letters ORDER BY number")
+	stmt, err := s.conn.Prepare("SELECT number, octet_length(record) + coalesce(octet_length(raw), 0) + coalesce(octet_length(blob), 0) + octet_length(reason) FROM letters ORDER BY number")
 	if err != nil {
 		return err
 	}

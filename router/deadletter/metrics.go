@@ -1,7 +1,9 @@
 package deadletter
 
 import (
+	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,33 +18,95 @@ type stats struct {
 	mu      sync.Mutex
 	kept    map[who]uint64
 	dropped drops
+	letters int64
 	used    int64     // bytes
 	failed  error     // of the last Keep
 	since   time.Time // when failed became or ceased to be nil
+	recent  [recentMinutes]minute
+	newest  string // CODE of WHO
 }
 
-// who rejected.
-type who struct{ kind, name string }
+// who rejected, and the class of the code.
+type who struct{ kind, name, class string }
 
-// result notes how a Keep ended.
-func (s *stats) result(key router.LetterKey, rows int, err error) {
+// minute counts letters of one minute since began.
+type minute struct {
+	n       int64
+	letters int
+}
+
+const recentMinutes = 5
+
+// began is where minutes are counted from; their clock is monotonic.
+var began = time.Now()
+
+func minutes(now time.Time) int64 { return int64(now.Sub(began) / time.Minute) }
+
+// result notes how a Keep or a Settle ended.
+func (s *stats) result(now time.Time, key router.LetterKey, rows []router.Rejected, c change, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if (err == nil) != (s.failed == nil) {
-		s.since = time.Now()
+		s.since = now
 	}
 	s.failed = err
-	if err != nil || rows == 0 {
+	if err != nil {
+		return
+	}
+	s.letters += c.delta()
+	if len(rows) == 0 {
 		return
 	}
 	if s.kept == nil {
 		s.kept = map[who]uint64{}
 	}
-	w := who{"filter", key.Filter}
+	w, name := who{kind: "filter", name: key.Filter}, key.Route+"/"+key.Filter
 	if key.Destination != "" {
-		w = who{"destination", key.Destination}
+		w, name = who{kind: "destination", name: key.Destination}, key.Destination
 	}
-	s.kept[w] += uint64(rows)
+	for i := range rows {
+		w.class = class(rows[i].Code)
+		s.kept[w]++
+	}
+	s.newest = rows[len(rows)-1].Code + " of " + name
+	n := minutes(now)
+	m := &s.recent[n%recentMinutes]
+	if m.n != n {
+		*m = minute{n: n}
+	}
+	m.letters += max(0, len(rows)-c.voided) // an attempt that is repeated counts once
+}
+
+// class is the first two characters of an SQLSTATE (its class in the SQL standard), SQLite's primary
+// result name, or one of weir's words.
+func class(code string) string {
+	if rest, ok := strings.CutPrefix(code, "SQLITE_"); ok {
+		name, _, _ := strings.Cut(rest, "_")
+		return "SQLITE_" + name
+	}
+	if len(code) == 5 && strings.Trim(code, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		return code[:2]
+	}
+	return code
+}
+
+// delta is by how many letters there are more.
+func (c change) delta() int64 {
+	return int64(c.kept - c.voided - c.dropped.size - c.dropped.age)
+}
+
+// add notes a change that was no Keep.
+func (s *stats) add(c change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.letters += c.delta()
+}
+
+// is notes what is there.
+func (s *stats) is(letters, used int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.letters, s.used = letters, used
 }
 
 // drop counts letters that had to go and returns the sum since the start.
@@ -60,20 +124,34 @@ func (s *stats) size(used int64) {
 	s.used = used
 }
 
-// Parts tells for /readyz whether the store takes letters.
-func (s *Store) Parts() []router.Part {
-	s.stats.mu.Lock()
-	defer s.stats.mu.Unlock()
-	p := router.Part{Kind: "dead_letters", Name: "dead_letters", Ready: s.stats.failed == nil, Since: s.stats.since}
-	if !p.Ready {
-		p.Reason = s.stats.failed.Error()
+// Parts tells for /readyz whether the store takes letters, and whether they grow.
+func (s *Store) Parts() []router.Part { return []router.Part{s.stats.part(time.Now())} }
+
+func (s *stats) part(now time.Time) router.Part {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := router.Part{Kind: "dead_letters", Name: "dead_letters", Ready: s.failed == nil, Since: s.since}
+	n := 0
+	for _, m := range s.recent {
+		if m.letters > 0 && m.n > minutes(now)-recentMinutes {
+			n += m.letters
+		}
 	}
-	return []router.Part{p}
+	switch {
+	case !p.Ready:
+		p.Reason = s.failed.Error()
+	case n == 1:
+		p.Reason = "1 letter in the last 5 minutes: " + s.newest
+	case n > 1:
+		p.Reason = fmt.Sprintf("%d letters in the last 5 minutes, newest: %s", n, s.newest)
+	}
+	return p
 }
 
 var (
-	descKept    = prometheus.NewDesc("weir_dead_letters_kept_total", "Messages put into the dead letters, by who rejected them.", []string{"kind", "name"}, nil)
+	descKept    = prometheus.NewDesc("weir_dead_letters_kept_total", "Messages put into the dead letters, by who rejected them and the class of the code.", []string{"kind", "name", "class"}, nil)
 	descDropped = prometheus.NewDesc("weir_dead_letters_dropped_total", "Dead letters removed because the store was full (size) or they were too old (age).", []string{"reason"}, nil)
+	descLetters = prometheus.NewDesc("weir_dead_letters", "Dead letters that are there.", nil, nil)
 	descBytes   = prometheus.NewDesc("weir_dead_letters_bytes", "Bytes that the dead letters take of their database.", nil, nil)
 	descLimit   = prometheus.NewDesc("weir_dead_letters_limit_bytes", "Bytes that the dead letters may take.", nil, nil)
 )
@@ -82,6 +160,7 @@ var (
 func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descKept
 	ch <- descDropped
+	ch <- descLetters
 	ch <- descBytes
 	ch <- descLimit
 }
@@ -89,13 +168,14 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. It does not touch the database.
 func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	s.stats.mu.Lock()
-	kept, dropped, used := maps.Clone(s.stats.kept), s.stats.dropped, s.stats.used
+	kept, dropped, letters, used := maps.Clone(s.stats.kept), s.stats.dropped, s.stats.letters, s.stats.used
 	s.stats.mu.Unlock()
 	for w, n := range kept {
-		ch <- prometheus.MustNewConstMetric(descKept, prometheus.CounterValue, float64(n), w.kind, w.name)
+		ch <- prometheus.MustNewConstMetric(descKept, prometheus.CounterValue, float64(n), w.kind, w.name, w.class)
 	}
 	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(dropped.size), "size")
 	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(dropped.age), "age")
+	ch <- prometheus.MustNewConstMetric(descLetters, prometheus.GaugeValue, float64(max(0, letters)))
 	ch <- prometheus.MustNewConstMetric(descBytes, prometheus.GaugeValue, float64(used))
 	ch <- prometheus.MustNewConstMetric(descLimit, prometheus.GaugeValue, float64(s.config.Size))
 }

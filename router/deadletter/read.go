@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,21 +11,27 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/weirlog/weir/router"
 )
 
 // A Letter is a message that somebody rejected.
 type Letter struct {
 	Number      int64
-	Time        time.Time // of the rejection
-	Destination string    // who rejected: a destination …
-	Transaction int64     // … in its transaction of that number,
-	Route       string    // or, on this route,
-	Filter      string    // a filter
-	Code        string    // SQLSTATE, SQLite's extended result name, or a word of weir's
-	Column      string    // "" when not known
-	Reason      string    // in words
-	Record      []byte    // the message as record JSON
-	Raw         []byte    // the message as received; nil: not known
+	Time        time.Time    // of the rejection
+	Destination string       // who rejected: a destination …
+	Run         router.RunID // … the message of this run, if it is known,
+	Position    uint64       // at this place of it; 0: not known;
+	Final       bool         // false: void if its transaction was not committed
+	Route       string       // or, on this route,
+	Filter      string       // a filter
+	Code        string       // SQLSTATE, SQLite's extended result name, or a word of weir's
+	Column      string       // "" when not known
+	Reason      string       // in words
+	Record      []byte       // the message as record JSON
+	Raw         []byte       // the message as received; nil: not known
+
+	blob []byte
 }
 
 // ErrNone is what Show answers for a number that has no letter (any more).
@@ -32,7 +39,10 @@ var ErrNone = errors.New("no such dead letter")
 
 // A Reader reads the letters of a store, also while a router writes to it. It
 // serves one goroutine at a time.
-type Reader struct{ conn *sqlite.Conn }
+type Reader struct {
+	conn    *sqlite.Conn
+	columns string
+}
 
 // OpenReader opens the store in dir for reading. fs.ErrNotExist: there is none,
 // so nothing was ever rejected.
@@ -45,29 +55,59 @@ func OpenReader(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open dead letters %s: %w", path, err)
 	}
-	conn.SetBusyTimeout(5 * time.Second)
-	found, err := number(conn, "PRAGMA user_version")
-	switch {
-	case err != nil:
-	case found == 0: // made, and not filled yet
+	conn.SetBusyTimeout(busyTimeout)
+	found, err := layout(conn)
+	if err == nil && found == 0 {
 		err = fs.ErrNotExist
-	case found > version:
-		err = fmt.Errorf("written by a newer weir (layout %d, this one knows %d)", found, version)
-	default:
-		return &Reader{conn}, nil
 	}
-	conn.Close()
-	return nil, fmt.Errorf("open dead letters %s: %w", path, err)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("open dead letters %s: %w", path, err)
+	}
+	return &Reader{conn, columnsOf(found)}, nil
 }
 
-const columns = "number, time, destination, txn, route, filter, code, field, reason, record, raw"
+// columnsOf are those of a letter in the order in which scan reads them.
+func columnsOf(layout int64) string {
+	const first, last = "number, time, destination, run, ", ", route, filter, code, field, reason, record, raw, "
+	if layout == 1 {
+		return first + "NULL" + last + "NULL, 1"
+	}
+	return first + "position" + last + "blob, final"
+}
 
-// List returns the newest n letters, the newest last; all when n is 0. Raw is
+// scan makes a letter of a row.
+func scan(s *sqlite.Stmt) Letter {
+	l := Letter{Number: s.ColumnInt64(0), Time: time.Unix(0, s.ColumnInt64(1)).UTC(), Destination: s.ColumnText(2), Position: uint64(s.ColumnInt64(4)),
+		Route: s.ColumnText(5), Filter: s.ColumnText(6), Code: s.ColumnText(7), Column: s.ColumnText(8), Reason: s.ColumnText(9),
+		Record: []byte(s.ColumnText(10)), Raw: columnBlob(s, 11), blob: columnBlob(s, 12), Final: s.ColumnBool(13)}
+	var err error
+	if l.Run, err = router.ParseRun(s.ColumnText(3)); err != nil {
+		l.Position, l.Final = 0, true // layout 1
+	}
+	return l
+}
+
+// columnBlob is a copy of a blob; nil for NULL.
+func columnBlob(s *sqlite.Stmt, i int) []byte {
+	if s.ColumnIsNull(i) {
+		return nil
+	}
+	b := make([]byte, s.ColumnLen(i))
+	s.ColumnBytes(i, b)
+	return b
+}
+
+// List returns the newest n of the letters that are selected, the newest last; all when n is 0. Raw is
 // left out.
-func (r *Reader) List(n int) ([]Letter, error) {
-	var letters []Letter
-	err := r.each("SELECT * FROM (SELECT "+columns+" FROM letters ORDER BY number DESC LIMIT ?) ORDER BY number", limit(n), func(l Letter) error {
-		l.Raw = nil
+func (r *Reader) List(which Selection, n int) (letters []Letter, err error) {
+	where, args := which.where()
+	if n == 0 {
+		n = -1 // none, for LIMIT
+	}
+	query := "SELECT * FROM (SELECT " + r.columns + " FROM letters WHERE " + where + " ORDER BY number DESC LIMIT ?) ORDER BY number"
+	err = each(r.conn, query, append(args, n), func(l Letter) error {
+		l.Raw, l.blob = nil, nil
 		letters = append(letters, l)
 		return nil
 	})
@@ -77,18 +117,9 @@ func (r *Reader) List(n int) ([]Letter, error) {
 	return letters, nil
 }
 
-// limit is n for LIMIT, where -1 means none.
-func limit(n int) int64 {
-	if n == 0 {
-		return -1
-	}
-	return int64(n)
-}
-
 // Show returns one letter, or ErrNone.
-func (r *Reader) Show(n int64) (Letter, error) {
-	found := Letter{}
-	err := r.each("SELECT "+columns+" FROM letters WHERE number = ?", n, func(l Letter) error {
+func (r *Reader) Show(n int64) (found Letter, err error) {
+	err = each(r.conn, "SELECT "+r.columns+" FROM letters WHERE number = ?", []any{n}, func(l Letter) error {
 		found = l
 		return nil
 	})
@@ -98,20 +129,22 @@ func (r *Reader) Show(n int64) (Letter, error) {
 	case found.Number == 0:
 		return Letter{}, fmt.Errorf("%w: %d", ErrNone, n)
 	}
+	if found.blob != nil {
+		b := router.NewBatch(roomFor(len(found.blob)), 1)
+		defer b.Discard()
+		if m, err := b.AddBlob(found.blob, nil); err == nil { // else a form that this weir does not know
+			found.Raw = bytes.Clone(m.Raw)
+		}
+	}
+	found.blob = nil
 	return found, nil
 }
 
-func (r *Reader) each(query string, arg int64, f func(Letter) error) error {
-	return sqlitex.Execute(r.conn, query, &sqlitex.ExecOptions{Args: []any{arg}, ResultFunc: func(s *sqlite.Stmt) error {
-		l := Letter{Number: s.ColumnInt64(0), Time: time.Unix(0, s.ColumnInt64(1)).UTC(), Destination: s.ColumnText(2), Transaction: s.ColumnInt64(3),
-			Route: s.ColumnText(4), Filter: s.ColumnText(5), Code: s.ColumnText(6), Column: s.ColumnText(7), Reason: s.ColumnText(8),
-			Record: []byte(s.ColumnText(9))}
-		if !s.ColumnIsNull(10) {
-			l.Raw = make([]byte, s.ColumnLen(10))
-			s.ColumnBytes(10, l.Raw)
-		}
-		return f(l)
-	}})
+// roomFor is what a message of so many bytes takes of a batch at most, with what filters may set.
+func roomFor(n int) int { return n*4 + 1<<20 }
+
+func each(conn *sqlite.Conn, query string, args []any, f func(Letter) error) error {
+	return sqlitex.Execute(conn, query, &sqlitex.ExecOptions{Args: args, ResultFunc: func(s *sqlite.Stmt) error { return f(scan(s)) }})
 }
 
 // Close closes the database.

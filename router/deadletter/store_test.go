@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -66,7 +67,7 @@ func raws(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	letters, err := r.List(0)
+	letters, err := r.List(Selection{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +82,10 @@ func raws(t *testing.T, dir string) []string {
 	return out
 }
 
+var testRun = router.RunID{1, 2, 3}
+
 func db(transaction uint64) router.LetterKey {
-	return router.LetterKey{Destination: "db", Span: router.Span{From: transaction - 1, To: transaction}}
+	return router.LetterKey{Destination: "db", Span: router.Span{Run: testRun, From: transaction - 1, To: transaction}}
 }
 
 func TestLettersHoldAllThatIsKnown(t *testing.T) {
@@ -99,8 +102,8 @@ func TestLettersHoldAllThatIsKnown(t *testing.T) {
 	defer r.Close()
 	record := router.AppendRecord(nil, bad[0].Message)
 	want := []Letter{
-		{Number: 1, Destination: "db", Transaction: 7, Code: "22P02", Column: "user_id", Reason: "row 0", Record: record, Raw: bad[0].Message.Raw},
-		{Number: 2, Route: "main", Filter: "redact", Code: "verdict", Reason: "no", Record: record, Raw: bad[0].Message.Raw},
+		{Number: 1, Destination: "db", Run: testRun, Position: 7, Code: "22P02", Column: "user_id", Reason: "row 0", Record: record, Raw: bad[0].Message.Raw},
+		{Number: 2, Final: true, Route: "main", Filter: "redact", Code: "verdict", Reason: "no", Record: record, Raw: bad[0].Message.Raw},
 	}
 	for _, w := range want {
 		got, err := r.Show(w.Number)
@@ -111,14 +114,14 @@ func TestLettersHoldAllThatIsKnown(t *testing.T) {
 			t.Errorf("kept at %v", got.Time)
 		}
 		got.Time = time.Time{}
-		if diff := cmp.Diff(w, got); diff != "" {
+		if diff := cmp.Diff(w, got, cmpopts.IgnoreUnexported(Letter{})); diff != "" {
 			t.Error(diff)
 		}
 	}
 	if _, err := r.Show(3); !errors.Is(err, ErrNone) {
 		t.Errorf("got %v", err)
 	}
-	newest, err := r.List(1)
+	newest, err := r.List(Selection{}, 1)
 	if err != nil || len(newest) != 1 || newest[0].Number != 2 || newest[0].Raw != nil {
 		t.Errorf("got %v, %v", newest, err)
 	}
@@ -348,7 +351,7 @@ func TestManyMayKeepAtOnce(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(s)
 	families, err := reg.Gather()
-	if err != nil || len(families) != 4 {
+	if err != nil || len(families) != 5 {
 		t.Errorf("%d metrics, %v", len(families), err)
 	}
 }

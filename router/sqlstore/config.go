@@ -20,7 +20,9 @@ type Config struct {
 	Password config.Secret `yaml:"password"`
 
 	// Table is the name, or schema.name; both parts are quoted. Default: logs.
-	Table string `yaml:"table"`
+	// With values in the name (logs_${app_name}) each message says which table it goes into.
+	Table  config.Template `yaml:"table"`
+	Tables `yaml:",inline"`
 	// Columns are filled instead of the default ones, AddColumns beside them.
 	Columns    config.Map[Column] `yaml:"columns"`
 	AddColumns config.Map[Column] `yaml:"add_columns"`
@@ -103,9 +105,7 @@ func (c *Config) Check() []config.Problem {
 			add("postgres", "postgres://user@host/database", "%v", err)
 		}
 	}
-	if _, err := parseTable(c.Table); err != nil {
-		add("table", "name or schema.name", "%v", err)
-	}
+	bad = append(bad, c.checkTables()...)
 	if len(c.Columns) > 0 && len(c.AddColumns) > 0 {
 		add("add_columns", "put them into columns", "columns replaces the default columns, so there is nothing to add to")
 	}
@@ -216,9 +216,6 @@ func parseTable(s string) (table, error) {
 	}
 	if !goodName(name) || ok && !goodName(schema) || strings.Contains(name, ".") {
 		return table{}, fmt.Errorf("%q is no table name", s)
-	}
-	if strings.Contains(s, "${") {
-		return table{}, fmt.Errorf("%q: a table name is fixed", s)
 	}
 	return table{schema, name}, nil
 }

@@ -20,7 +20,8 @@ import (
 type Store struct {
 	cfg     Config
 	name    string
-	table   table
+	naming  naming
+	table   table // its name is "" when messages say which
 	columns []column
 	log     *slog.Logger
 	metrics metrics
@@ -50,9 +51,10 @@ func Open(ctx context.Context, cfg Config, name, stateDir string, log *slog.Logg
 	s := &Store{cfg: cfg, name: name, log: log.With("destination", name)}
 	s.metrics.init(name)
 	var err error
-	if s.table, err = parseTable(cfg.Table); err != nil {
+	if s.naming, err = parseNaming(string(cfg.Table)); err != nil {
 		return nil, err
 	}
+	s.table = table{s.naming.schema, s.naming.fixed}
 	if s.columns, err = plan(cfg.columns()); err != nil {
 		return nil, err
 	}

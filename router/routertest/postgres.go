@@ -4,6 +4,7 @@ package routertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -26,6 +27,7 @@ import (
 type PostgresServer struct {
 	bin     string // where postgres and initdb are
 	dir     string // holds the data and the socket
+	port    int    // also of TCP on 127.0.0.1; 0: unix socket only, with the usual number
 	as      *syscall.Credential
 	mu      sync.Mutex
 	process *exec.Cmd
@@ -100,14 +102,18 @@ func newPostgres() (*PostgresServer, error) {
 		return nil, err
 	}
 	s := &PostgresServer{bin: bin, dir: dir}
-	if err := s.begin(); err != nil {
+	if err = s.init(); err == nil {
+		err = s.start()
+	}
+	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *PostgresServer) begin() error {
+// init makes the data directory.
+func (s *PostgresServer) init() error {
 	if os.Geteuid() == 0 { // the server refuses to run as root
 		as, err := unprivileged()
 		if err != nil {
@@ -122,7 +128,17 @@ func (s *PostgresServer) begin() error {
 	if out, err := init.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	return s.start()
+	return s.configure("listen_addresses=''", "fsync=off", "max_connections=30", "shared_buffers=64MB", "max_wal_size=512MB")
+}
+
+// configure adds lines to postgresql.conf; the last of a name counts.
+func (s *PostgresServer) configure(lines ...string) error {
+	f, err := os.OpenFile(filepath.Join(s.dir, "data", "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("\n" + strings.Join(lines, "\n") + "\n")
+	return errors.Join(err, f.Close())
 }
 
 func (s *PostgresServer) command(name string, args ...string) *exec.Cmd {
@@ -143,8 +159,7 @@ func (s *PostgresServer) start() error {
 		return err
 	}
 	defer log.Close()
-	c := s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off",
-		"-c", "max_connections=30", "-c", "shared_buffers=64MB", "-c", "max_wal_size=512MB")
+	c := s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-k", s.dir)
 	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
 		return err
@@ -196,7 +211,11 @@ func (s *PostgresServer) Stop(mode StopMode) { s.stop(mode) }
 
 // DSN is the connection string of a database.
 func (s *PostgresServer) DSN(database string) string {
-	return "postgres://weir@/" + database + "?host=" + url.QueryEscape(s.dir)
+	dsn := "postgres://weir@/" + database + "?host=" + url.QueryEscape(s.dir)
+	if s.port != 0 {
+		dsn += fmt.Sprintf("&port=%d", s.port)
+	}
+	return dsn
 }
 
 // Exec runs SQL over a connection of its own.

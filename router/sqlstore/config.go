@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
@@ -18,6 +19,10 @@ type Config struct {
 	Postgres config.Secret `yaml:"postgres"`
 	// Password goes before any password in Postgres. It is read anew at each connect.
 	Password config.Secret `yaml:"password"`
+	Libpq    Libpq         `yaml:",inline"`
+	// StatementTimeout is how long a statement on a PostgreSQL server may take
+	// (nil: a minute, 0: for ever).
+	StatementTimeout *time.Duration `yaml:"statement_timeout,off"`
 
 	// Table is the name, or schema.name; both parts are quoted. Default: logs.
 	// With values in the name (logs_${app_name}) each message says which table it goes into.
@@ -100,10 +105,10 @@ func (c *Config) Check() []config.Problem {
 		add("", "sqlite: logs.db or postgres: postgres://user@host/database", "neither sqlite nor postgres")
 	case lite && !c.Password.Empty():
 		add("password", "leave it out", "a password has no meaning for sqlite")
+	case lite:
+		bad = append(bad, c.onlyPostgres()...)
 	case pg:
-		if _, err := pgSettings(c); err != nil {
-			add("postgres", "postgres://user@host/database", "%v", err)
-		}
+		bad = append(bad, c.checkSession()...)
 	}
 	bad = append(bad, c.checkTables()...)
 	if len(c.Columns) > 0 && len(c.AddColumns) > 0 {

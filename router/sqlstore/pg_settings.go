@@ -25,6 +25,13 @@ func pgSettings(c *Config) (*pgconn.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	words, err := c.Libpq.words()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range words {
+		text = addSetting(text, w[0], w[1])
+	}
 	settings, err := pgconn.ParseConfig(text)
 	if err != nil {
 		return nil, withoutString(err)
@@ -49,8 +56,11 @@ func pgSettings(c *Config) (*pgconn.Config, error) {
 		settings.RuntimeParams["application_name"] = "weir"
 	}
 	settings.RuntimeParams["client_encoding"] = "UTF8"
-	if settings.ValidateConnect == nil {
+	if settings.ValidateConnect == nil && !says(text, "target_session_attrs") && os.Getenv("PGTARGETSESSIONATTRS") == "" {
 		settings.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	if limit := c.statementTimeout(); limit > 0 {
+		settings.AfterNetConnect = patient(limit + pgAnswerMargin)
 	}
 	return settings, nil
 }
@@ -81,31 +91,52 @@ func local(c *pgconn.Config) bool {
 }
 
 // saysTLS reports whether somebody chose an sslmode.
-func saysTLS(text string) bool {
-	if os.Getenv("PGSSLMODE") != "" {
-		return true
-	}
+func saysTLS(text string) bool { return os.Getenv("PGSSLMODE") != "" || says(text, "sslmode") }
+
+// says reports whether a connection string holds a setting.
+func says(text, name string) bool {
 	if isURL(text) {
 		u, err := url.Parse(text)
-		return err == nil && u.Query().Has("sslmode")
+		return err == nil && u.Query().Has(name)
 	}
-	for _, pair := range strings.Fields(text) {
-		if name, _, _ := strings.Cut(pair, "="); name == "sslmode" {
+	for rest := text; ; {
+		key, value, ok := strings.Cut(rest, "=")
+		if !ok {
+			return false
+		}
+		if strings.TrimSpace(key) == name {
 			return true
 		}
+		rest = behindValue(strings.TrimLeft(value, " \t\r\n"))
 	}
-	return false
+}
+
+// behindValue is what follows the value, quoted or not, that s begins with.
+func behindValue(s string) string {
+	quoted := strings.HasPrefix(s, "'")
+	if quoted {
+		s = s[1:]
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\':
+			i++
+		case quoted && c == '\'', !quoted && strings.IndexByte(" \t\r\n", c) >= 0:
+			return s[i+1:]
+		}
+	}
+	return ""
 }
 
 func addSetting(text, name, value string) string {
 	if !isURL(text) {
-		return text + " " + name + "=" + value
+		return text + " " + name + "='" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
 	}
 	base, query, ok := strings.Cut(text, "?")
 	if ok && query != "" {
 		query += "&"
 	}
-	return base + "?" + query + name + "=" + value
+	return base + "?" + query + name + "=" + url.QueryEscape(value)
 }
 
 func isURL(text string) bool {

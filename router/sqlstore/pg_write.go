@@ -176,7 +176,9 @@ func (d *postgres) beginFailure(err error) (*failure, error) {
 	}
 	f := pgFailure("begin", err)
 	switch f.class {
-	case temp, slow, down, standstill, ours:
+	case slow: // no row was sent that it could be the fault of
+		f.class = temp
+	case temp, down, standstill, ours:
 	default:
 		f.class = operator
 	}

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -57,6 +56,9 @@ func (d *postgres) connect(ctx context.Context) (err error) {
 			d.drop()
 		}
 	}()
+	if err := d.limitSession(ctx); err != nil {
+		return err
+	}
 	for _, s := range d.cfg.SessionStatements {
 		if _, err := d.exec(ctx, s); err != nil {
 			return beforeRows(pgFailure(fmt.Sprintf("session statement %q", s), err))
@@ -192,7 +194,7 @@ func pgFailure(attempt string, err error) *failure {
 			err: fmt.Errorf("%s: %s (SQLSTATE %s)", attempt, server.Message, server.Code)}
 	}
 	class := temp
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+	if untrusted(err) {
 		class = operator
 	}
 	// What pgx says of itself names hosts and users, never passwords.

@@ -1,0 +1,163 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/weirlog/weir/router/config"
+)
+
+const (
+	pgStatementTimeout = time.Minute      // unless statement_timeout says otherwise
+	pgAnswerMargin     = 10 * time.Second // the server is heard of so much later, at the latest
+)
+
+// statementTimeout is how long a statement may take; 0: for ever.
+func (c *Config) statementTimeout() time.Duration {
+	if c.StatementTimeout == nil {
+		return pgStatementTimeout
+	}
+	return *c.StatementTimeout
+}
+
+// checkSession tells what is wrong in the settings of the connection.
+func (c *Config) checkSession() []config.Problem {
+	text, err := c.Postgres.Reveal()
+	if err != nil {
+		return []config.Problem{{Path: "postgres", What: err.Error()}}
+	}
+	bad := c.Libpq.check(text)
+	if limit := c.statementTimeout(); limit != 0 && limit < time.Second {
+		bad = append(bad, config.Problem{Path: "statement_timeout", What: fmt.Sprintf("%v is too short", limit), Hint: "1s or more, or off"})
+	}
+	if len(bad) > 0 {
+		return bad
+	}
+	if _, err := pgSettings(c); err != nil {
+		bad = append(bad, config.Problem{Path: "postgres", What: err.Error(), Hint: "postgres://user@host/database"})
+	}
+	return bad
+}
+
+// onlyPostgres tells which settings a sqlite destination cannot have.
+func (c *Config) onlyPostgres() (bad []config.Problem) {
+	add := func(path string) {
+		bad = append(bad, config.Problem{Path: path, What: path + " has no meaning for sqlite", Hint: "leave it out"})
+	}
+	words, err := c.Libpq.words()
+	if err != nil {
+		add("sslpassword")
+	}
+	for _, w := range words {
+		add(w[0])
+	}
+	if c.StatementTimeout != nil {
+		add("statement_timeout")
+	}
+	return bad
+}
+
+// sessionSQL is what weir sets for a session, or for a transaction when local.
+//
+// A wait for a lock ends before the statement does, so that it is known for
+// one: 55P03 passes and never costs a row, while 57014 may be a row's fault. A
+// transaction that we left open because our machine died is ended by the
+// server: it holds the row of our position.
+//
+// Asking pg_settings keeps servers that do not know one of them content.
+func (c *Config) sessionSQL(local bool) string {
+	limit := c.statementTimeout()
+	if limit == 0 {
+		return ""
+	}
+	ms := limit.Milliseconds()
+	if local {
+		return fmt.Sprintf("SET LOCAL statement_timeout = %d; SET LOCAL lock_timeout = %d; SET LOCAL idle_in_transaction_session_timeout = %d; ", ms, max(1, ms/2), 2*ms)
+	}
+	return fmt.Sprintf("SELECT pg_catalog.set_config(s.name, v.value, false) FROM pg_catalog.pg_settings s JOIN (VALUES ('statement_timeout', '%d'), ('lock_timeout', '%d'),"+
+		" ('idle_in_transaction_session_timeout', '%d'), ('tcp_user_timeout', '%d')) v (name, value) ON v.name = s.name",
+		ms, max(1, ms/2), 2*ms, pgUserTimeout.Milliseconds())
+}
+
+// limitSession applies sessionSQL to the connection.
+func (d *postgres) limitSession(ctx context.Context) error {
+	sql := d.cfg.sessionSQL(false)
+	if sql == "" {
+		return nil
+	}
+	if _, err := d.exec(ctx, sql); err != nil {
+		return beforeRows(pgFailure("set statement_timeout", err))
+	}
+	return nil
+}
+
+// A patientConn gives a connection up on which nothing moved for limit: a
+// server that hangs, or a proxy before one that has gone, acknowledges bytes
+// and never answers. While bytes move in either direction it waits on.
+type patientConn struct {
+	net.Conn
+	limit time.Duration
+
+	mu    sync.Mutex
+	given time.Time // the deadline that pgx set because a context ended
+}
+
+// patient wraps connections so.
+func patient(limit time.Duration) func(context.Context, *pgconn.Config, net.Conn) (net.Conn, error) {
+	return func(_ context.Context, _ *pgconn.Config, c net.Conn) (net.Conn, error) {
+		return &patientConn{Conn: c, limit: limit}, nil
+	}
+}
+
+// moved puts the end of patience off.
+func (c *patientConn) moved() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.given.IsZero() {
+		_ = c.Conn.SetDeadline(time.Now().Add(c.limit)) // a closed connection tells at its use
+	}
+}
+
+func (c *patientConn) Read(p []byte) (int, error) {
+	c.moved()
+	n, err := c.Conn.Read(p)
+	return n, c.told(err)
+}
+
+func (c *patientConn) Write(p []byte) (int, error) {
+	c.moved()
+	n, err := c.Conn.Write(p)
+	c.moved() // a read that is waiting meanwhile waits on
+	return n, c.told(err)
+}
+
+// SetDeadline is pgx's way to end an operation.
+func (c *patientConn) SetDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.given = t; t.IsZero() {
+		t = time.Now().Add(c.limit)
+	}
+	return c.Conn.SetDeadline(t)
+}
+
+// told makes of our own timeout an error that says so: pgx takes a timeout for
+// the end of a context and would keep the connection.
+func (c *patientConn) told(err error) error {
+	timeout, ok := errors.AsType[net.Error](err)
+	if !ok || !timeout.Timeout() {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.given.IsZero() {
+		return err
+	}
+	return fmt.Errorf("nothing was heard of the server for %v", c.limit)
+}

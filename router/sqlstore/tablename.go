@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weirlog/weir/router"
 )
@@ -21,11 +22,16 @@ type naming struct {
 type namePart struct {
 	text  string
 	value *router.Template // nil: text
+	time  bool             // a value that is a time
+	late  *router.Template // in place of value when the message's own time cannot be right; nil: value
 }
 
 const (
 	nameBytes  = 48 // of a name by parts; what is longer is cut, and a hash added
 	emptyValue = "none"
+	// A message whose own time is farther from its arrival goes by its arrival:
+	// a clock that was never set makes no tables of 1970.
+	nameHours = 48 * time.Hour
 )
 
 // reserved are beginnings that belong to the databases, and to weir.
@@ -56,11 +62,11 @@ func parseNaming(s string) (n naming, err error) {
 		if end = strings.IndexByte(s, '}') + 1; end == 0 {
 			end = len(s)
 		}
-		value, err := router.ParseTemplate(s[:end])
+		part, err := parseNameValue(s[:end])
 		if err != nil {
 			return n, fmt.Errorf("table name: %w", err)
 		}
-		n.parts, s = append(n.parts, namePart{value: value}), s[end:]
+		n.parts, s = append(n.parts, part), s[end:]
 	}
 	if n.parts[0].value == nil {
 		n.prefix = string(asName([]byte(n.parts[0].text), 0))
@@ -72,22 +78,50 @@ func parseNaming(s string) (n naming, err error) {
 	return n, nil
 }
 
+// parseNameValue reads a ${…}.
+func parseNameValue(s string) (p namePart, err error) {
+	if p.value, err = router.ParseTemplate(s); err != nil {
+		return p, err
+	}
+	name, format, ok := strings.Cut(strings.Trim(s, "${}"), ":")
+	if name != "timestamp" && name != "received_at" {
+		return p, nil
+	}
+	if p.time = true; !ok || format[0] != '%' {
+		return p, fmt.Errorf("%s would make a table for each moment: ${%s:%%Y_%%m_%%d}", s, name)
+	}
+	if name == "timestamp" {
+		p.late, err = router.ParseTemplate("${received_at:" + format + "}")
+	}
+	return p, err
+}
+
 // append appends the name of m's table, when it is one by parts:
 // [a-z0-9_], at most 57 bytes, none where a value is absent or empty, and t_
 // before a digit and what is reserved. It allocates only to grow dst.
 func (n *naming) append(dst []byte, m *router.Message) []byte {
 	start := len(dst)
+	far := m.Timestamp == router.NoTime || time.Duration(max(m.Received-m.Timestamp, m.Timestamp-m.Received)) > nameHours
 	for i := range n.parts {
 		p := &n.parts[i]
 		if p.value == nil {
 			dst = append(dst, p.text...)
 			continue
 		}
+		value := p.value
+		if far && p.late != nil {
+			value = p.late
+		}
 		from := len(dst)
-		if dst = p.value.Append(dst, m); len(dst) == from {
+		if dst = value.Append(dst, m); len(dst) == from {
 			dst = append(dst, emptyValue...)
 		}
 	}
+	return finishName(dst, start)
+}
+
+// finishName makes a name of what begins at start.
+func finishName(dst []byte, start int) []byte {
 	dst = asName(dst, start)
 	if len(dst)-start <= nameBytes {
 		return dst

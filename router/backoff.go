@@ -16,6 +16,9 @@ func newBackOff(first, limit time.Duration) backOff {
 	return backOff{first, first, limit}
 }
 
+// reset begins anew, after a success.
+func (o *backOff) reset() { o.next = o.first }
+
 // wait pauses; it reports false when ctx ended meanwhile.
 func (o *backOff) wait(ctx context.Context) bool {
 	d := o.next

@@ -34,6 +34,9 @@ type Batch struct {
 
 	anywhere bool // any destination is one, for tools
 
+	mark    Mark     // of the sender, when it numbers
+	receipt *receipt // nil: the source asked for none
+
 	route *route       // nil until delivered
 	hold  reservation  // what it holds of the budget
 	open  atomic.Int32 // destinations for which it is not done

@@ -33,6 +33,10 @@ type Inlet interface {
 	// lane, never for memory or a destination. Batches of one caller keep their order.
 	Deliver(b *Batch)
 
+	// Last is the number up to which the disk buffers of all destinations have what
+	// a sender has sent that numbers its messages (Mark). known is false where a destination has no disk buffer.
+	Last(sender string) (last uint64, known bool)
+
 	// Limits says how large one batch may be. It never changes.
 	Limits() Limits
 

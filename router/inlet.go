@@ -63,9 +63,12 @@ func (in *inlet) Deliver(b *Batch) {
 		r.ledger.mu.Lock()
 		r.ledger.sources[in.index].Unrouted += uint64(n)
 		r.ledger.mu.Unlock()
+		b.receipt.expect(1)
+		b.receipt.settle(true)
 		b.free()
 		return
 	}
+	b.receipt.expect(len(in.routes))
 	r.metrics.batch.Observe(float64(n))
 	b.since = time.Now().UnixNano()
 	r.ledger.mu.Lock()
@@ -86,6 +89,24 @@ func (in *inlet) Deliver(b *Batch) {
 	for _, b := range all {
 		r.pass(b)
 	}
+}
+
+func (in *inlet) Last(sender string) (last uint64, known bool) {
+	for _, rt := range in.routes {
+		for _, o := range rt.to {
+			here := uint64(0)
+			for _, w := range o.writers {
+				if w.spool == nil {
+					return 0, false
+				}
+				here = max(here, w.spool.Last(sender))
+			}
+			if !known || here < last {
+				last, known = here, true
+			}
+		}
+	}
+	return last, known
 }
 
 func (in *inlet) Missed(reason string, n int) {
@@ -114,6 +135,7 @@ func (b *Batch) copy() *Batch {
 	c.base, c.mem = b.mem, memories.Get().(*memory)
 	c.mem.refs.Store(1)
 	c.limit, c.hold, c.since = b.limit, b.hold, b.since
+	c.mark, c.receipt = b.mark, b.receipt
 	for i, m := range b.live {
 		last := len(c.rows) - 1
 		if last < 0 || len(c.rows[last]) == cap(c.rows[last]) {

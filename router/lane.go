@@ -51,7 +51,8 @@ func (r *Router) handOver(b *Batch) {
 	if len(b.bad) > 0 {
 		r.keepLetters(b)
 	}
-	n, rt := len(b.live), b.route
+	n, rt, receipt := len(b.live), b.route, b.receipt
+	defer receipt.settle(true)
 	if n == 0 {
 		b.free()
 		return
@@ -62,24 +63,25 @@ func (r *Router) handOver(b *Batch) {
 	b.worst, b.size = weigh(b.live)
 	b.shrink()
 	b.open.Store(int32(len(rt.to)))
+	receipt.expect(len(rt.to))
 	var lists [][]*Message // for each destination; nil: all get all
 	if b.parts {
 		lists = b.split(len(rt.to))
 	}
 	r.ledger.mu.Lock()
 	r.ledger.routes[rt.index].settle(FateDelivered, "", n)
-	for i, w := range rt.to {
+	for i, o := range rt.to {
 		if lists != nil {
 			n = len(lists[i])
 		}
-		r.ledger.dests[w.index].take(n)
+		r.ledger.dests[o.index].take(n)
 	}
 	r.ledger.mu.Unlock()
-	for i, w := range rt.to {
+	for i, o := range rt.to {
 		if lists != nil {
-			w.push(b, lists[i])
+			o.push(b, lists[i])
 		} else {
-			w.push(b, b.live)
+			o.push(b, b.live)
 		}
 	}
 }
@@ -259,6 +261,7 @@ func (r *Router) loseParked() (n int) {
 			}
 			r.settleRoute(rt, FateLost, "drain", len(b.live)+len(b.bad))
 			n += len(b.live) + len(b.bad)
+			b.receipt.settle(false)
 			b.free()
 		}
 		rt.parked = nil

@@ -20,6 +20,8 @@ const (
 	FateRejected  Fate = "rejected"  // nobody will ever take it: dead letters
 	FateLost      Fate = "lost"      // given up by a policy that the user chose
 	FateStored    Fate = "stored"    // durable in the destination
+	FateResumed   Fate = "resumed"   // found in a disk buffer: at the start, or again when the database was put back
+	FateKept      Fate = "kept"      // left in a disk buffer at the end
 )
 
 // The ledger is the account of every message. For each route
@@ -28,7 +30,7 @@ const (
 //
 // and for each destination
 //
-//	delivered = stored + rejected + lost + in_flight
+//	delivered + resumed = stored + rejected + lost + kept + in_flight
 //
 // hold whenever it is read. Each change moves messages under one lock, so that no reader
 // sees a message twice or not at all; there is one change a batch, none a message.
@@ -142,8 +144,8 @@ func (r *Router) Ledger() Ledger {
 	for i, rt := range r.routes {
 		out.Routes = append(out.Routes, l.routes[i].copy(rt.Name))
 	}
-	for i, w := range r.writers {
-		out.Destinations = append(out.Destinations, l.dests[i].copy(w.name))
+	for i, o := range r.outlets {
+		out.Destinations = append(out.Destinations, l.dests[i].copy(o.name))
 	}
 	for i, in := range r.inlets {
 		s := l.sources[i]
@@ -168,8 +170,8 @@ func (l Ledger) WriteTo(w io.Writer) (n int64, err error) {
 			a.Name, a.Income, a.Sum(FateCreated), a.Sum(FateDropped), a.Sum(FateRejected), a.Sum(FateLost), a.Sum(FateDelivered), a.InFlight)
 	}
 	for _, a := range l.Destinations {
-		line("ledger destination=%s delivered=%d resumed=0 stored=%d rejected=%d lost=%d kept=0 in_flight=%d",
-			a.Name, a.Income, a.Sum(FateStored), a.Sum(FateRejected), a.Sum(FateLost), a.InFlight)
+		line("ledger destination=%s delivered=%d resumed=%d stored=%d rejected=%d lost=%d kept=%d in_flight=%d",
+			a.Name, a.Income, a.Sum(FateResumed), a.Sum(FateStored), a.Sum(FateRejected), a.Sum(FateLost), a.Sum(FateKept), a.InFlight)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Sources)) {
 		s, missed := l.Sources[name], ""

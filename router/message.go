@@ -27,6 +27,7 @@ type Message struct {
 	Received int64   // Unix ns, from our clock
 	Raw      []byte  // as received, framing removed; nil: not known (created by a filter)
 	Fields   []Field // what filters added, in order; names are unique
+	Serial   uint64  // number that a sender that resumes gave it; 0: none
 
 	fate   fate     // what became of it; set by Batch
 	size   int      // Size, once the filters are done with it

@@ -26,12 +26,13 @@ func newMetrics() *metrics {
 
 var (
 	descRoute       = prometheus.NewDesc("weir_route_messages_total", "Messages of a route by fate; received + created = dropped + rejected + lost + delivered + in flight.", []string{"route", "fate", "reason"}, nil)
-	descDestination = prometheus.NewDesc("weir_destination_messages_total", "Messages of a destination by fate; delivered = stored + rejected + lost + in flight.", []string{"destination", "fate", "reason"}, nil)
+	descDestination = prometheus.NewDesc("weir_destination_messages_total", "Messages of a destination by fate; delivered + resumed = stored + rejected + lost + kept + in flight.", []string{"destination", "fate", "reason"}, nil)
 	descMissed      = prometheus.NewDesc("weir_missed_total", "Messages that a source never accepted, by reason.", []string{"source", "reason"}, nil)
 	descUnrouted    = prometheus.NewDesc("weir_unrouted_total", "Messages that no route takes.", []string{"source"}, nil)
 	descTruncated   = prometheus.NewDesc("weir_truncated_total", "Messages that were cut at max_message.", []string{"source"}, nil)
 	descInFlight    = prometheus.NewDesc("weir_in_flight", "Messages that a route or a destination holds.", []string{"kind", "name"}, nil)
 	descOldest      = prometheus.NewDesc("weir_destination_oldest_message_seconds", "Age of the oldest message that waits for the destination; 0 when none does.", []string{"destination"}, nil)
+	descBack        = prometheus.NewDesc("weir_destination_went_back_total", "Committed messages that the destination no longer had when weir asked it: the database was put back, or crashed without durable commits.", []string{"destination"}, nil)
 	descReady       = prometheus.NewDesc("weir_destination_ready", "1 when the destination's last attempt succeeded, else 0.", []string{"destination"}, nil)
 	descMemory      = prometheus.NewDesc("weir_memory_bytes", "Memory that messages hold, of the configured memory.", []string{"pool"}, nil)
 	descMemoryLimit = prometheus.NewDesc("weir_memory_limit_bytes", "The most that messages may hold.", []string{"pool"}, nil)
@@ -39,7 +40,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (r *Router) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRoute, descDestination, descMissed, descUnrouted, descTruncated, descInFlight, descOldest, descReady, descMemory, descMemoryLimit} {
+	for _, d := range []*prometheus.Desc{descRoute, descDestination, descMissed, descUnrouted, descTruncated, descInFlight, descOldest, descBack, descReady, descMemory, descMemoryLimit} {
 		ch <- d
 	}
 	r.metrics.batch.Describe(ch)
@@ -77,19 +78,25 @@ func (r *Router) Collect(ch chan<- prometheus.Metric) {
 		counter(descUnrouted, s.Unrouted, name)
 		counter(descTruncated, s.Truncated, name)
 	}
-	for _, w := range r.writers {
-		_, _, oldest := w.backlog()
-		gauge(descOldest, oldest.Round(time.Millisecond).Seconds(), w.name)
+	for _, o := range r.outlets {
+		oldest, back := time.Duration(0), uint64(0)
+		for _, w := range o.writers {
+			_, _, age := w.backlog()
+			oldest = max(oldest, age)
+			back += w.told.back.Load()
+		}
+		gauge(descOldest, oldest.Round(time.Millisecond).Seconds(), o.name)
+		counter(descBack, back, o.name)
 		ready := 0.0
-		if w.told.part(w.name).Ready {
+		if o.part().Ready {
 			ready = 1
 		}
-		gauge(descReady, ready, w.name)
+		gauge(descReady, ready, o.name)
 	}
 	for i, p := range r.budget.usage() {
 		name := "memory"
 		if i > 0 {
-			name = "share:" + r.writers[i-1].name
+			name = "share:" + r.outlets[i-1].name
 		}
 		gauge(descMemory, float64(p.used), name)
 		gauge(descMemoryLimit, float64(p.limit), name)

@@ -25,7 +25,7 @@ type Stage struct {
 type route struct {
 	Route
 	index  int       // in the ledger
-	to     []*writer // in the order of To
+	to     []*outlet // in the order of To
 	claims []claim   // what a batch on it costs
 
 	most int          // bytes of parked batches, beyond which its sources wait

@@ -20,7 +20,7 @@ type Config struct {
 	Sources      []SourceConfig
 	Destinations []DestinationConfig
 	Routes       []Route
-	DeadLetters  DeadLetters
+	DeadLetters  DeadLetters // nil: nothing is ever rejected
 	Log          *slog.Logger
 }
 
@@ -36,7 +36,18 @@ type DestinationConfig struct {
 	Name        string
 	Destination Destination
 	Flush       Flush
-	WhenFull    WhenFull // "": Block
+	WhenFull    WhenFull      // "": Block
+	Spool       Spool         // disk buffer in front of it; nil: none
+	Sync        time.Duration // how long a message may wait for the disk buffer's sync; 0: for none
+	Beside      []Connection  // further connections to the same; each sender's messages go over one of them
+}
+
+// A Connection is one of several to a destination, with a disk buffer of its own.
+type Connection struct {
+	Destination Destination
+	Spool       Spool
+	Sync        time.Duration
+	Old         bool // takes nothing new: its spool is emptied before the other connections write
 }
 
 // A Router moves messages from sources through routes to destinations.
@@ -48,7 +59,7 @@ type Router struct {
 	tails   *Tails
 	inlets  []*inlet
 	routes  []*route
-	writers []*writer
+	outlets []*outlet
 	lanes   chan int
 	due     []atomic.Bool // lanes that are to be ticked
 	ticks   chan int      // lanes that are about to be
@@ -79,7 +90,7 @@ const (
 	fieldRoom  = 512
 )
 
-// New builds a router. It starts nothing. The destinations are the router's
+// New builds a router. It starts nothing. The destinations and their spools are the router's
 // from then on, also when New fails.
 func New(c Config) (*Router, error) {
 	if c.Lanes == 0 {
@@ -110,25 +121,6 @@ func New(c Config) (*Router, error) {
 	return r, nil
 }
 
-func (r *Router) addDestinations(c Config) {
-	memory := int(c.Memory - c.Memory/4)
-	r.budget = &budget{pools: []pool{{limit: memory, press: func() {
-		for _, w := range r.writers {
-			w.nudge()
-		}
-	}}}}
-	for i, d := range c.Destinations {
-		w := &writer{name: d.Name, runID: NewRun(), dest: d.Destination, flush: d.Flush, whenFull: d.WhenFull, router: r, log: r.log,
-			index: i, share: []claim{{pool: i + 1, times: 1}}, wake: make(chan struct{}, 1)}
-		if w.whenFull == "" {
-			w.whenFull = Block
-		}
-		r.writers = append(r.writers, w)
-		r.budget.pools = append(r.budget.pools, pool{limit: memory / len(c.Destinations), press: w.nudge})
-	}
-	r.ledger.dests = make([]account, len(r.writers))
-}
-
 func (r *Router) addRoutes(c Config) error {
 	for i, def := range c.Routes {
 		if len(def.To) > MaxRoutes {
@@ -136,12 +128,12 @@ func (r *Router) addRoutes(c Config) error {
 		}
 		rt := &route{Route: def, index: i, claims: []claim{{pool: 0, times: 1}}}
 		for _, name := range def.To {
-			k := slices.IndexFunc(r.writers, func(w *writer) bool { return w.name == name })
+			k := slices.IndexFunc(r.outlets, func(o *outlet) bool { return o.name == name })
 			if k < 0 {
 				return fmt.Errorf("route %s: there is no destination %s", def.Name, name)
 			}
-			rt.to = append(rt.to, r.writers[k])
-			if r.writers[k].whenFull == Block {
+			rt.to = append(rt.to, r.outlets[k])
+			if r.outlets[k].blocks() {
 				rt.claims = append(rt.claims, claim{pool: k + 1, times: 1})
 			}
 		}
@@ -174,8 +166,8 @@ func (r *Router) addSources(c Config) error {
 				share = min(share, r.budget.pools[cl.pool].limit)
 			}
 			in.claims = join(in.claims, rt.claims)
-			for _, w := range rt.to {
-				lines = min(lines, max(1, w.flush.Messages))
+			for _, o := range rt.to {
+				lines = min(lines, max(1, o.writers[0].flush.Messages))
 			}
 		}
 		room := share / (4 * max(1, len(in.routes)))
@@ -211,8 +203,12 @@ func (r *Router) Run(ctx context.Context) error {
 	defer deadline()
 
 	var sources, parked, ticks, writers sync.WaitGroup
-	for _, w := range r.writers {
+	all := r.writers()
+	for _, w := range all {
 		writers.Go(func() { w.run(r.drain) })
+		if w.spool != nil {
+			writers.Go(func() { w.fill(r.drain) })
+		}
 	}
 	flowing, dry := context.WithCancel(context.Background())
 	parked.Go(func() { r.unpark(flowing) })
@@ -233,12 +229,15 @@ func (r *Router) Run(ctx context.Context) error {
 	r.finish()
 	r.unpark(flowing) // what held the filters' last messages
 	lost := r.loseParked()
-	for _, w := range r.writers {
+	for _, w := range all {
 		w.close()
 	}
 	writers.Wait()
-	for _, w := range r.writers {
-		w.lose() // what filters created after it gave up
+	for _, w := range all {
+		w.abandon() // what came after it gave up
+	}
+	for _, o := range r.outlets {
+		o.keep()
 	}
 	err := r.closeDestinations()
 	for _, a := range r.Ledger().Destinations {
@@ -269,12 +268,25 @@ func (r *Router) fail(err error) {
 func (r *Router) stop(h *Held) { r.fail(h.Cause) }
 
 func (r *Router) closeDestinations() (err error) {
-	for _, w := range r.writers {
+	for _, w := range r.writers() {
 		if e := w.dest.Close(); e != nil {
-			err = errors.Join(err, fmt.Errorf("close destination %s: %w", w.name, e))
+			err = errors.Join(err, fmt.Errorf("close destination %s: %w", w.outlet.name, e))
+		}
+		if w.spool == nil {
+			continue
+		}
+		if e := w.spool.Close(); e != nil {
+			err = errors.Join(err, fmt.Errorf("close the disk buffer of %s: %w", w.outlet.name, e))
 		}
 	}
 	return err
+}
+
+func (r *Router) writers() (all []*writer) {
+	for _, o := range r.outlets {
+		all = append(all, o.writers...)
+	}
+	return all
 }
 
 // Parts is the state of the destinations and of the routes that a filter holds.
@@ -289,8 +301,8 @@ func (r *Router) Parts() (parts []Part) {
 		rt.mu.Unlock()
 		parts = append(parts, p)
 	}
-	for _, w := range r.writers {
-		parts = append(parts, w.told.part(w.name))
+	for _, o := range r.outlets {
+		parts = append(parts, o.part())
 	}
 	return parts
 }

@@ -5,83 +5,251 @@ import (
 	"time"
 )
 
-// store brings the transaction into the destination, however long that takes,
-// and settles its messages. It returns early only when ctx, the drain, ends;
-// then what is not settled stays in the queue.
-func (w *writer) store(ctx context.Context, msgs []*Message) {
-	w.number++
-	lettered := false // an attempt that failed has put rows into the dead letters
+// An attempt is what is known of the last try to write a transaction.
+type attempt struct {
+	span     Span
+	lettered bool // it has put rows into the dead letters
+	refused  int  // so many
+}
+
+// store brings a transaction into the destination, however long that takes, and
+// settles its messages. It returns false when some of it was not settled: because ctx, the drain, has
+// ended, or because it is to be read from the disk again.
+func (w *writer) store(ctx context.Context, t transaction) bool {
+	for {
+		from, err := w.locate(ctx, t)
+		if err == nil && w.wentBack(t, from) {
+			return false
+		}
+		if err == nil {
+			if t = w.skip(t, from); len(t.msgs) == 0 {
+				w.told.works(w)
+				return true
+			}
+			err = w.write(ctx, Span{t.run, from, t.to()}, t)
+		}
+		switch {
+		case err == nil:
+			w.works(reached{t.run, t.to()})
+			w.finish(len(t.msgs), w.last.refused, w.done)
+			w.last = attempt{}
+			return true
+		case ctx.Err() != nil:
+			return false
+		case IsPermanent(err) && len(t.msgs) > 1:
+			half := len(t.msgs) / 2
+			return w.store(ctx, t.part(0, half)) && w.store(ctx, t.part(half, len(t.msgs)))
+		case IsPermanent(err):
+			culprit := []Rejected{{Message: t.msgs[0], Number: t.to(), Code: "permanent", Reason: err.Error()}}
+			if err = w.keep(ctx, Span{t.run, from, t.to()}, culprit); err == nil {
+				w.told.refuses(w, 1, culprit[0])
+				w.works(w.done) // which is not moved: the next transaction does that
+				w.finish(1, 1, reached{t.run, t.to()})
+				w.last = attempt{}
+				return true
+			}
+		}
+		w.told.waits(w, err)
+		if !w.pause(ctx, err) {
+			return false
+		}
+		if w.spool != nil {
+			w.release() // it may take long: the disk has them
+			return false
+		}
+		if IsNeedsOperator(err) && len(t.msgs) == w.taken {
+			// With more rows the destination may see that the table is right and one row wrong.
+			w.cut()
+			t = w.tx
+		}
+	}
+}
+
+// write makes one attempt.
+func (w *writer) write(ctx context.Context, span Span, t transaction) error {
+	if v := w.last.span; w.last.lettered {
+		// What an attempt before this one rejected is void.
+		if err := w.keep(ctx, Span{v.Run, v.From, v.From}, nil); err != nil {
+			return err
+		}
+	}
+	w.last = attempt{span: span}
+	if w.through.run == t.run { // the letter of a lone culprit stays
+		w.last.span.From = max(span.From, w.through.at)
+	}
 	reject := func(rows []Rejected) error {
-		lettered, w.refused = true, len(rows)
-		if err := w.keep(ctx, rows); err != nil {
+		i := 0
+		for k := range rows {
+			for t.msgs[i] != rows[k].Message {
+				i++
+			}
+			rows[k].Number = t.numbers[i]
+		}
+		w.last.lettered, w.last.refused = true, len(rows)
+		if err := w.keep(ctx, w.last.span, rows); err != nil {
 			return err
 		}
 		w.told.refuses(w, len(rows), rows[0])
 		return nil
 	}
-	passing := newBackOff(100*time.Millisecond, 3*time.Second)
-	slow := newBackOff(2*time.Second, 10*time.Second)
-	for {
-		w.refused = 0
-		if lettered {
-			// What an attempt before this one rejected is void.
-			if err := w.keep(ctx, nil); err != nil {
-				w.told.waits(w, err)
-				if !passing.wait(ctx) {
-					return
-				}
-				continue
-			}
-			lettered = false
-		}
-		began := time.Now()
-		hung := time.AfterFunc(time.Minute, func() { w.told.hangs(w, began) })
-		err := w.dest.Write(ctx, msgs, reject)
-		hung.Stop()
-		switch {
-		case err == nil:
-			w.told.works(w)
-			w.router.metrics.transaction.WithLabelValues(w.name).Observe(float64(len(msgs)))
-			w.router.metrics.write.WithLabelValues(w.name).Observe(time.Since(began).Seconds())
-			w.finish(len(msgs), w.refused)
-			return
-		case ctx.Err() != nil:
-			return
-		case IsPermanent(err) && len(msgs) > 1:
-			if lettered && w.keep(ctx, nil) != nil {
-				continue
-			}
-			half := len(msgs) / 2
-			if w.store(ctx, msgs[:half]); ctx.Err() == nil {
-				w.store(ctx, msgs[half:])
-			}
-			return
-		case IsPermanent(err):
-			culprit := []Rejected{{Message: msgs[0], Code: "permanent", Reason: err.Error()}}
-			if err = w.keep(ctx, culprit); err == nil {
-				w.told.refuses(w, 1, culprit[0])
-				w.told.works(w)
-				w.finish(1, 1)
-				return
-			}
-		}
-		w.told.waits(w, err)
-		if !IsNeedsOperator(err) {
-			if !passing.wait(ctx) {
-				return
-			}
-			continue
-		}
-		if !slow.wait(ctx) {
-			return
-		}
-		if len(msgs) == w.taken {
-			// With more rows the destination may see that the table is right and one row wrong.
-			msgs = w.cut()
-		}
+	began := time.Now()
+	hung := time.AfterFunc(time.Minute, func() { w.told.hangs(w, began) })
+	defer hung.Stop()
+	var err error
+	if w.at != nil {
+		err = w.at.WriteAt(ctx, span, t.msgs, reject)
+	} else {
+		err = w.dest.Write(ctx, t.msgs, reject)
 	}
+	if err == nil {
+		m := w.outlet.router.metrics
+		m.transaction.WithLabelValues(w.outlet.name).Observe(float64(len(t.msgs)))
+		m.write.WithLabelValues(w.outlet.name).Observe(time.Since(began).Seconds())
+	}
+	return err
 }
 
-func (w *writer) keep(ctx context.Context, rows []Rejected) error {
-	return w.router.letters.Keep(ctx, LetterKey{Destination: w.name, Span: Span{Run: w.runID, From: w.number - 1, To: w.number}}, rows)
+// works notes a success.
+func (w *writer) works(at reached) {
+	w.done = at
+	w.passing.reset()
+	w.slow.reset()
+	w.told.works(w)
+}
+
+// pause waits before the next attempt; it reports false when ctx ended, or when
+// weir stops and the disk keeps what is left.
+func (w *writer) pause(ctx context.Context, err error) bool {
+	w.mu.Lock()
+	stop := w.spool != nil && w.filled
+	w.mu.Unlock()
+	if stop {
+		w.release()
+		w.mu.Lock()
+		w.disk.more = false
+		w.mu.Unlock()
+		return false
+	}
+	if IsNeedsOperator(err) {
+		return w.slow.wait(ctx)
+	}
+	return w.passing.wait(ctx)
+}
+
+// locate asks the destination how far the run of a transaction reaches.
+func (w *writer) locate(ctx context.Context, t transaction) (from uint64, err error) {
+	if w.at == nil {
+		from = t.numbers[0] - 1
+	} else if from, _, err = w.at.Position(ctx, t.run); err != nil {
+		return 0, err
+	}
+	if w.settled {
+		return from, nil
+	}
+	if err := w.settleLetters(ctx); err != nil {
+		return 0, err
+	}
+	w.settled = true
+	return from, nil
+}
+
+// settleLetters finds out which letters of processes that died are void: those
+// of transactions that were never committed.
+func (w *writer) settleLetters(ctx context.Context) error {
+	letters, name := w.outlet.router.letters, w.outlet.name
+	if letters == nil { // nothing is ever rejected
+		return nil
+	}
+	runs, err := letters.Unsettled(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		at, known := uint64(0), false
+		if w.at != nil {
+			if at, known, err = w.at.Position(ctx, run); err != nil {
+				return err
+			}
+		}
+		if !known { // the database forgot, or never heard of positions
+			at = 1<<64 - 1
+		}
+		if err := letters.Settle(ctx, name, run, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wentBack looks whether the destination has lost what it had committed: it was
+// put back to a backup, or its machine crashed without durable commits. With a
+// spool that still has it, it is read again, and wentBack reports true.
+func (w *writer) wentBack(t transaction, from uint64) bool {
+	if w.at == nil {
+		return false
+	}
+	was, now := w.done, reached{t.run, from}
+	w.done = now
+	switch {
+	case was.run == t.run && from < was.at:
+		w.told.wentBack(w, was.at-from)
+	case was.run != t.run && from+1 < t.numbers[0]:
+		// At first sight: what is missing was acknowledged, or given up.
+	default:
+		return false
+	}
+	if w.spool == nil || w.deep == now {
+		return false
+	}
+	w.deep = now
+	w.goBack(true)
+	return true
+}
+
+// skip settles the messages of a transaction that are in the destination
+// already, by an attempt whose answer was lost or by a copy of this weir, and returns the others.
+func (w *writer) skip(t transaction, from uint64) transaction {
+	n := 0
+	for n < len(t.numbers) && t.numbers[n] <= from {
+		n++
+	}
+	if n == 0 {
+		return t
+	}
+	refused := 0
+	if w.last.span.Run == t.run && from >= w.last.span.To {
+		refused = min(n, w.last.refused)
+		w.last = attempt{}
+	}
+	w.finish(n, refused, reached{t.run, t.numbers[n-1]})
+	w.pass(reached{t.run, from})
+	return t.part(n, len(t.msgs))
+}
+
+func (w *writer) keep(ctx context.Context, span Span, rows []Rejected) error {
+	return w.outlet.router.letters.Keep(ctx, LetterKey{Destination: w.outlet.name, Span: span}, rows)
+}
+
+// tend lets the destination look after itself between transactions, about once
+// a second, and returns when it is to be called again.
+func (w *writer) tend(ctx context.Context) time.Duration {
+	if w.spool == nil && w.tender == nil {
+		return time.Hour
+	}
+	now := time.Now()
+	if wait := w.tended.Sub(now); wait > 0 {
+		return wait
+	}
+	if w.spool != nil {
+		w.outlet.settle(FateLost, "age", w.spool.Expire())
+	}
+	pause := time.Second
+	if w.tender != nil && !w.told.waiting() {
+		more, note := w.tender.Tend(ctx)
+		if w.told.notes(note); more {
+			pause = 10 * time.Millisecond
+		}
+	}
+	w.tended = now.Add(pause)
+	return pause
 }

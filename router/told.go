@@ -1,8 +1,9 @@
 package router
 
 import (
-	"strings"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,17 @@ type told struct {
 	reminder time.Time
 	steps    int
 	refused  time.Time // when dead letters were last told of
+	note     string    // of a destination that works
+	full     error     // why the disk buffer takes nothing; nil: it does
+	fullFrom time.Time
+	grown    growth        // of the disk buffer when the destination began to wait
+	back     atomic.Uint64 // messages that the destination had committed and lost
+}
+
+// A growth is how large a disk buffer was at a moment.
+type growth struct {
+	at    time.Time
+	bytes int64
 }
 
 var reminders = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
@@ -24,6 +36,10 @@ var reminders = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 
 func (t *told) waits(w *writer, err error) {
 	now := time.Now()
 	t.mu.Lock()
+	if t.err == nil && w.spool != nil {
+		t.grown = growth{now, w.spool.Backlog().Bytes}
+	}
+	grown := t.grown
 	first, changed := t.err == nil, t.operator != IsNeedsOperator(err)
 	t.err, t.operator = err, IsNeedsOperator(err)
 	if first {
@@ -48,9 +64,73 @@ func (t *told) waits(w *writer, err error) {
 	if IsNeedsOperator(err) {
 		what = "destination waits for an operator"
 	}
+	w.log.Warn(what, append([]any{"destination", w.outlet.name, "error", err, "for", now.Sub(since).Round(time.Second)}, w.held(grown)...)...)
+}
+
+// held is what waits in a writer, as attributes of a log line.
+func (w *writer) held(grown growth) []any {
 	messages, bytes, oldest := w.backlog()
-	w.log.Warn(what, "destination", w.name, "error", err, "for", now.Sub(since).Round(time.Second),
-		"messages", messages, "bytes", bytes, "oldest", oldest.Round(time.Second), "holds_back", strings.Join(w.router.heldBack(w), " "))
+	out := []any{"messages", messages, "bytes", bytes, "oldest", oldest.Round(time.Second), "holds_back", w.outlet.heldBack()}
+	if w.spool == nil {
+		return out
+	}
+	b := w.spool.Backlog()
+	out = append(out, "disk_buffer", fmt.Sprintf("%d%%", b.Bytes*100/max(b.Limit, 1)))
+	if more, d := b.Bytes-grown.bytes, time.Since(grown.at); more > 0 && d > time.Second {
+		left := time.Duration(float64(b.Limit-b.Bytes) / float64(more) * float64(d))
+		out = append(out, "full_in", left.Round(time.Second))
+	}
+	return out
+}
+
+// cannotFill says that the disk buffer took nothing.
+func (t *told) cannotFill(w *writer, err error) {
+	now := time.Now()
+	t.mu.Lock()
+	first := t.full == nil
+	if first {
+		t.fullFrom = now
+	}
+	t.full = err
+	t.mu.Unlock()
+	if first {
+		w.log.Warn("disk buffer takes nothing; its sources wait", append([]any{"destination", w.outlet.name, "error", err}, w.held(growth{at: now})...)...)
+	}
+}
+
+// fills says that the disk buffer took something.
+func (t *told) fills(w *writer) {
+	t.mu.Lock()
+	was, since := t.full, t.fullFrom
+	t.full = nil
+	t.mu.Unlock()
+	if was != nil {
+		w.log.Info("disk buffer works again", "destination", w.outlet.name, "after", time.Since(since).Round(time.Millisecond))
+	}
+}
+
+// wentBack says that the destination no longer has n messages that it had committed.
+func (t *told) wentBack(w *writer, n uint64) {
+	t.back.Add(n)
+	then := "they are gone: only a disk buffer could send them again"
+	if w.spool != nil {
+		then = "what the disk buffer still has of them is sent again"
+	}
+	w.log.Error("the destination has lost what it had committed: it was put back to an older state, or crashed without durable commits", "destination", w.outlet.name, "messages", n, "then", then)
+}
+
+// notes keeps what there is to know about a destination that works.
+func (t *told) notes(note string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.note = note
+}
+
+// waiting reports whether the last attempt failed.
+func (t *told) waiting() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err != nil
 }
 
 // works says that an attempt succeeded.
@@ -63,7 +143,7 @@ func (t *told) works(w *writer) {
 		return
 	}
 	messages, _, _ := w.backlog()
-	w.log.Info("destination works again", "destination", w.name, "after", time.Since(since).Round(time.Millisecond), "messages", messages)
+	w.log.Info("destination works again", "destination", w.outlet.name, "after", time.Since(since).Round(time.Millisecond), "messages", messages)
 }
 
 // refuses says that n rows became dead letters: at once, then at most once a minute.
@@ -73,24 +153,26 @@ func (t *told) refuses(w *writer, n int, first Rejected) {
 		return
 	}
 	t.refused = now
-	w.log.Warn("destination refuses rows; they are dead letters (weir dlq ls)", "destination", w.name, "rows", n,
+	w.log.Warn("destination refuses rows; they are dead letters (weir dlq ls)", "destination", w.outlet.name, "rows", n,
 		"code", first.Code, "column", first.Column, "reason", first.Reason)
 }
 
 // hangs says that a transaction has not answered for a minute.
 func (t *told) hangs(w *writer, began time.Time) {
-	messages, bytes, oldest := w.backlog()
-	w.log.Warn("destination does not answer", "destination", w.name, "for", time.Since(began).Round(time.Second),
-		"messages", messages, "bytes", bytes, "oldest", oldest.Round(time.Second), "holds_back", strings.Join(w.router.heldBack(w), " "))
+	w.log.Warn("destination does not answer", append([]any{"destination", w.outlet.name, "for", time.Since(began).Round(time.Second)}, w.held(growth{at: began})...)...)
 }
 
 // part is the state of the writer for /readyz.
-func (t *told) part(name string) Part {
+func (w *writer) part() Part {
+	t := &w.told
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := Part{Kind: "destination", Name: name, Ready: t.err == nil}
-	if t.err != nil {
-		p.Reason, p.Since = t.err.Error(), t.since
+	p := Part{Kind: "destination", Name: w.outlet.name, Ready: true, Reason: t.note}
+	switch {
+	case t.err != nil:
+		p.Ready, p.Reason, p.Since = false, t.err.Error(), t.since
+	case t.full != nil:
+		p.Ready, p.Reason, p.Since = false, "disk buffer: "+t.full.Error(), t.fullFrom
 	}
 	return p
 }
@@ -102,20 +184,12 @@ func (w *writer) backlog() (messages, bytes int, oldest time.Duration) {
 	if len(w.queue) > 0 {
 		oldest = max(0, time.Since(time.Unix(0, w.queue[0].b.since)))
 	}
-	return w.messages, w.bytes, oldest
-}
-
-// heldBack names the sources that wait in Take because of this destination.
-func (r *Router) heldBack(w *writer) (names []string) {
-	if !r.budget.short(w.share[0].pool) {
-		return nil
+	if w.spool == nil {
+		return w.messages, w.bytes, oldest
 	}
-	for _, in := range r.inlets {
-		for _, c := range in.claims {
-			if c.pool == w.share[0].pool {
-				names = append(names, in.name)
-			}
-		}
+	b := w.spool.Backlog()
+	if !b.Oldest.IsZero() {
+		oldest = max(oldest, time.Since(b.Oldest))
 	}
-	return names
+	return b.Messages, w.bytes, oldest
 }

@@ -17,87 +17,144 @@ type Flush struct {
 	Severity int           // at once for a message as severe as this or worse (RFC 5424 numbers); negative: never
 }
 
-// WhenFull says what happens when a destination's share of the memory is used up.
+// WhenFull says what happens when a destination's share of the memory, or its disk buffer, is used up.
 type WhenFull string
 
 const (
 	Block      WhenFull = "block"       // its sources wait, nothing is lost
-	DropOldest WhenFull = "drop_oldest" // the oldest batch that is not being written is lost
-	DropNewest WhenFull = "drop_newest" // the batch that does not fit is lost
+	DropOldest WhenFull = "drop_oldest" // the oldest that is not being written is lost
+	DropNewest WhenFull = "drop_newest" // what does not fit is lost
 )
 
 // urgentPause bounds how often flush_severity may cut a transaction short: ten times a second.
 const urgentPause = 100 * time.Millisecond
 
-// writer gathers the messages of one destination into transactions. Batches
-// come in by push, from any goroutine; run is the one goroutine that writes.
+// writer gathers the messages of one connection into transactions. Batches come
+// in by push, from any goroutine; run is the one goroutine that writes. With a
+// disk buffer there is another one in between, fill (disk.go).
 type writer struct {
-	name     string
-	runID    RunID
-	dest     Destination
-	flush    Flush
-	whenFull WhenFull
-	router   *Router
-	log      *slog.Logger
-	index    int     // in the ledger
-	share    []claim // its pool of the budget
-	wake     chan struct{}
-	told     told
+	outlet *outlet
+	dest   Destination
+	at     Positioner // dest, when it is one
+	tender Tender     // dest, when it is one
+	spool  Spool      // nil: none
+	sync   time.Duration
+	old    bool  // only empties its spool, before the others begin
+	own    RunID // in which messages are numbered without a spool
+	flush  Flush
+	log    *slog.Logger
+	wake   chan struct{} // for run
+	arrive chan struct{} // for fill
+	ended  chan struct{} // closed when run is over
+	told   told
 
 	// Of run alone.
-	tx         []*Message
-	number     uint64 // of the transaction, for its dead letters
-	refused    int    // rows that the attempt at hand put into the dead letters
-	lastUrgent time.Time
+	tx            transaction
+	done          reached // how far what the destination has reaches
+	through       reached // how far what is settled reaches
+	deep          reached // where the disk was read again from its beginning last
+	last          attempt
+	settled       bool // letters of earlier processes are
+	passing, slow backOff
+	lastUrgent    time.Time
+	tended        time.Time // when the destination is to be tended next
 
 	mu       sync.Mutex
+	incoming []queued // for fill
 	queue    []queued
 	messages int // in the queue
 	bytes    int
-	taken    int  // messages at the head that are being written
-	urgent   bool // one in the queue is as severe as flush.Severity
-	closed   bool // nothing will be pushed any more
+	taken    int       // messages at the head that are being written
+	urgent   bool      // one in the queue is as severe as flush.Severity
+	closed   bool      // nothing will be pushed any more
+	filled   bool      // and fill has ended
+	until    time.Time // when run stops reading the disk, once closed
+	disk     disk
+	number   uint64 // of the last message, without a spool
 }
 
-// queued is a batch that waits; the first from messages of it are settled.
+// reached is a place in a run.
+type reached struct {
+	run RunID
+	at  uint64
+}
+
+// A transaction is messages at the head of the queue, all of one run.
+type transaction struct {
+	run     RunID
+	msgs    []*Message
+	numbers []uint64 // of the messages
+}
+
+func (t transaction) to() uint64 { return t.numbers[len(t.numbers)-1] }
+
+// part is the transaction of some of the messages.
+func (t transaction) part(from, to int) transaction {
+	return transaction{t.run, t.msgs[from:to], t.numbers[from:to]}
+}
+
+// queued is messages of a batch that wait; the first from of them are settled.
 type queued struct {
-	b    *Batch
-	msgs []*Message
-	from int
+	b     *Batch
+	msgs  []*Message
+	from  int
+	share int // bytes of the destination's share that go back when it is done
+	run   RunID
+	first uint64 // number of msgs[0]
 }
 
-// push queues a delivered batch, of which msgs come here. It never waits.
-func (w *writer) push(b *Batch, msgs []*Message) {
-	if len(msgs) == 0 {
-		if w.whenFull == Block {
-			b.done(w)
-		} else {
-			b.done(nil)
-		}
+func newWriter(o *outlet, c Connection, f Flush) *writer {
+	w := &writer{outlet: o, dest: c.Destination, spool: c.Spool, sync: c.Sync, old: c.Old, own: NewRun(), flush: f, log: o.router.log,
+		wake: make(chan struct{}, 1), arrive: make(chan struct{}, 1), ended: make(chan struct{}),
+		passing: newBackOff(100*time.Millisecond, 3*time.Second), slow: newBackOff(2*time.Second, 10*time.Second)}
+	w.at, _ = c.Destination.(Positioner)
+	w.tender, _ = c.Destination.(Tender)
+	if w.spool != nil {
+		o.resume(w.spool.Backlog().Messages)
+		w.disk = disk{behind: true, more: true}
+	}
+	return w
+}
+
+// push queues messages of a delivered batch. It never waits.
+func (w *writer) push(q queued) {
+	if w.spool != nil {
+		w.mu.Lock()
+		w.incoming = append(w.incoming, q)
+		w.mu.Unlock()
+		w.feed()
 		return
 	}
-	if w.whenFull != Block && !w.router.budget.grow(w.share, b.hold.size, false) {
-		if w.whenFull == DropNewest || !w.makeRoom(b.hold.size) {
-			w.settle(FateLost, "full", len(msgs))
-			b.done(nil)
+	o := w.outlet
+	if o.whenFull != Block && !o.router.budget.grow(o.share, q.share, false) {
+		if o.whenFull == DropNewest || !w.makeRoom(q.share) {
+			q.share = 0
+			w.lose(q, "full")
 			return
 		}
 	}
 	w.mu.Lock()
-	w.queue = append(w.queue, queued{b: b, msgs: msgs})
-	w.messages += len(msgs)
-	worst, size := b.worst, b.size
-	if len(msgs) < len(b.live) {
-		worst, size = weigh(msgs)
-	}
-	w.bytes += size
-	urgent := int(worst) <= w.flush.Severity
-	w.urgent = w.urgent || urgent
-	signal := urgent || w.messages == len(msgs) || w.messages >= w.flush.Messages || w.bytes >= w.flush.Bytes
+	q.run, q.first = w.own, w.number+1
+	w.number += uint64(len(q.msgs))
+	signal := w.enqueue(q)
 	w.mu.Unlock()
 	if signal || w.pressed() {
 		w.nudge()
 	}
+}
+
+// enqueue puts q at the end of the queue and reports whether run is to look. w.mu is held.
+func (w *writer) enqueue(q queued) bool {
+	w.queue = append(w.queue, q)
+	w.messages += len(q.msgs)
+	worst, size := q.b.worst, q.b.size
+	if len(q.msgs) < len(q.b.live) {
+		worst, size = weigh(q.msgs)
+	}
+	w.bytes += size
+	urgent := int(worst) <= w.flush.Severity
+	w.urgent = w.urgent || urgent
+	return urgent || w.messages == len(q.msgs) || w.messages >= w.flush.Messages || w.bytes >= w.flush.Bytes
 }
 
 // weigh is the most severe severity of messages and their bytes.
@@ -126,18 +183,23 @@ func (w *writer) makeRoom(size int) bool {
 		}
 		q := w.queue[i]
 		w.queue = slices.Delete(w.queue, i, i+1)
-		n = len(q.msgs) - q.from
-		w.messages -= n
+		w.messages -= len(q.msgs) - q.from
 		for _, m := range q.msgs[q.from:] {
 			w.bytes -= m.size
 		}
 		w.mu.Unlock()
-		w.settle(FateLost, "full", n)
-		q.b.done(w)
-		if w.router.budget.grow(w.share, size, false) {
+		w.lose(q, "full")
+		if w.outlet.router.budget.grow(w.outlet.share, size, false) {
 			return true
 		}
 	}
+}
+
+// lose gives up messages that are in no queue any more.
+func (w *writer) lose(q queued, reason string) {
+	w.outlet.settle(FateLost, reason, len(q.msgs)-q.from)
+	q.b.receipt.settle(false)
+	q.b.done(w.outlet, q.share)
 }
 
 func (w *writer) nudge() {
@@ -148,40 +210,62 @@ func (w *writer) nudge() {
 }
 
 // pressed reports whether a source waits for memory or for this destination's share.
-func (w *writer) pressed() bool { return w.router.budget.pressed(w.share[0].pool) }
+func (w *writer) pressed() bool { return w.outlet.router.budget.pressed(w.outlet.share[0].pool) }
 
 // close says that nothing will be pushed any more.
 func (w *writer) close() {
 	w.mu.Lock()
-	w.closed = true
+	w.closed, w.filled = true, w.spool == nil
+	w.until = time.Now().Add(w.outlet.router.timeout / 3)
 	w.mu.Unlock()
 	w.nudge()
+	w.feed()
 }
 
 // run writes until the writer is closed and empty, or until ctx, the drain, ends.
 func (w *writer) run(ctx context.Context) {
+	defer close(w.ended)
+	if !w.old {
+		for _, o := range w.outlet.writers {
+			if o.old {
+				<-o.ended
+			}
+		}
+	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
+		if w.spool != nil {
+			w.read(ctx)
+		}
 		wait := w.untilDue()
 		if wait <= 0 {
-			w.store(ctx, w.cut())
+			w.cut()
+			w.store(ctx, w.tx)
+			w.tend(ctx)
 			continue
 		}
-		w.mu.Lock()
-		over := w.closed && w.messages == 0
-		w.mu.Unlock()
-		if over {
-			return
+		if w.over() {
+			break
 		}
-		timer.Reset(wait)
+		timer.Reset(min(wait, w.tend(ctx)))
 		select {
 		case <-w.wake:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
 	}
-	w.lose()
+	w.abandon()
+}
+
+// over reports whether run has nothing left to do.
+func (w *writer) over() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.old {
+		return w.messages == 0 && !w.disk.more
+	}
+	return w.filled && w.messages == 0
 }
 
 // untilDue is how long the transaction that gathers has to wait for more.
@@ -192,7 +276,7 @@ func (w *writer) untilDue() time.Duration {
 		return time.Hour
 	}
 	now := time.Now()
-	if w.messages >= w.flush.Messages || w.bytes >= w.flush.Bytes || w.closed || w.pressed() {
+	if w.messages >= w.flush.Messages || w.bytes >= w.flush.Bytes || w.filled || w.old || w.pressed() {
 		return 0
 	}
 	wait := time.Unix(0, w.queue[0].b.since).Add(w.flush.After).Sub(now)
@@ -206,37 +290,45 @@ func (w *writer) untilDue() time.Duration {
 	return wait
 }
 
-// cut takes the next transaction's messages off the queue's head, where they
+// cut makes the next transaction of the messages at the queue's head, where they
 // stay until they are settled.
-func (w *writer) cut() []*Message {
+func (w *writer) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tx = w.tx[:0]
+	t := &w.tx
+	t.msgs, t.numbers = t.msgs[:0], t.numbers[:0]
+	if len(w.queue) == 0 {
+		return
+	}
+	t.run = w.queue[0].run
 	bytes := 0
 gather:
 	for _, q := range w.queue {
-		for _, m := range q.msgs[q.from:] {
-			if n := len(w.tx); n == w.flush.Messages || n > 0 && bytes+m.size > w.flush.Bytes {
+		if q.run != t.run {
+			break
+		}
+		for i, m := range q.msgs[q.from:] {
+			if n := len(t.msgs); n == w.flush.Messages || n > 0 && bytes+m.size > w.flush.Bytes {
 				break gather
 			}
 			bytes += m.size
-			w.tx = append(w.tx, m)
+			t.msgs, t.numbers = append(t.msgs, m), append(t.numbers, q.first+uint64(q.from+i))
 		}
 	}
-	w.taken = len(w.tx)
+	w.taken = len(t.msgs)
 	w.urgent = w.urgent && w.taken < w.messages
-	return w.tx
 }
 
 // finish takes n written messages off the queue; rejected of them went to the
 // dead letters. Batches that are done leave.
-func (w *writer) finish(n, rejected int) {
-	w.settle(FateRejected, "", rejected)
-	w.settle(FateStored, "", n-rejected)
+func (w *writer) finish(n, rejected int, to reached) {
+	w.outlet.settle(FateRejected, "", rejected)
+	w.outlet.settle(FateStored, "", n-rejected)
+	w.through = to
 	w.mu.Lock()
 	w.taken -= n
 	w.messages -= n
-	var done []*Batch
+	var done []queued
 	for n > 0 {
 		q := &w.queue[0]
 		k := min(n, len(q.msgs)-q.from)
@@ -246,51 +338,37 @@ func (w *writer) finish(n, rejected int) {
 		q.from += k
 		n -= k
 		if q.from == len(q.msgs) {
-			done = append(done, q.b)
+			done = append(done, *q)
 			w.queue[0] = queued{}
 			w.queue = w.queue[1:]
 		}
 	}
 	w.mu.Unlock()
-	for _, b := range done {
-		b.done(w)
+	if w.spool != nil {
+		w.spool.Ack(to.run, to.at)
+	}
+	for _, q := range done {
+		if w.spool == nil {
+			q.b.receipt.settle(true)
+		}
+		q.b.done(w.outlet, q.share)
 	}
 }
 
-// lose gives up what is left when the drain is over.
-func (w *writer) lose() {
+// abandon gives up what is left when the drain is over. What a spool has stays there.
+func (w *writer) abandon() {
 	w.mu.Lock()
-	queue, n := w.queue, w.messages
-	w.queue, w.messages, w.bytes = nil, 0, 0
+	queue, incoming := w.queue, w.incoming
+	w.queue, w.incoming, w.messages, w.bytes = nil, nil, 0, 0
 	w.mu.Unlock()
-	w.settle(FateLost, "drain", n)
 	for _, q := range queue {
-		q.b.done(w)
+		if w.spool != nil {
+			q.b.done(w.outlet, q.share)
+		} else {
+			w.lose(q, "drain")
+		}
+	}
+	for _, q := range incoming {
+		w.lose(q, "drain")
 	}
 }
-
-func (w *writer) settle(f Fate, reason string, n int) {
-	if n == 0 {
-		return
-	}
-	l := &w.router.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dests[w.index].settle(f, reason, n)
-}
-
-// done says that the batch is settled at w, or was never queued there when w is
-// nil. It gives back the destination's share and, at the last one, the memory.
-func (b *Batch) done(w *writer) {
-	size, budget := b.hold.size, b.hold.budget
-	if w != nil {
-		budget.give(w.share, size)
-	}
-	if b.open.Add(-1) == 0 {
-		budget.give(memoryClaim, size)
-		b.recycle()
-	}
-}
-
-// memoryClaim is the claim to the memory alone.
-var memoryClaim = []claim{{pool: 0, times: 1}}

@@ -35,6 +35,11 @@ type Config struct {
 	// table. nil: one on received_at, if there is such a column; empty: none.
 	Indexes []string `yaml:"indexes"`
 
+	// Retention says what is removed from a SQLite database, nothing by default.
+	Retention Retention `yaml:"retention"`
+	// FullText is the column of a SQLite table that gets a full-text index; "": none.
+	FullText string `yaml:"full_text"`
+
 	// ExplicitCommits wraps the rows in BEGIN and COMMIT (nil and true). Without,
 	// each row is its own transaction.
 	ExplicitCommits *bool `yaml:"explicit_commits"`
@@ -111,6 +116,7 @@ func (c *Config) Check() []config.Problem {
 		bad = append(bad, c.checkSession()...)
 	}
 	bad = append(bad, c.checkTables()...)
+	bad = append(bad, c.checkCare()...)
 	if len(c.Columns) > 0 && len(c.AddColumns) > 0 {
 		add("add_columns", "put them into columns", "columns replaces the default columns, so there is nothing to add to")
 	}

@@ -36,6 +36,8 @@ type lite struct {
 	slots []int // index of the message in each row of the statement that is being bound
 	bad   []refused
 	auto  resumed
+
+	tending tending
 }
 
 const (
@@ -55,6 +57,9 @@ func (d *lite) connect(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Dir(d.path), 0o750); err != nil {
 		return router.NeedsOperator(fmt.Errorf("open database: %w", err))
 	}
+	if err := d.newFile(); err != nil {
+		return router.NeedsOperator(err)
+	}
 	conn, err := sqlite.OpenConn(d.path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return liteFailure("open "+d.path, err).told()
@@ -69,9 +74,13 @@ func (d *lite) connect(ctx context.Context) (err error) {
 	d.metrics.connects.Inc()
 	d.conn = conn
 	conn.SetBusyTimeout(liteBusy)
+	mode := "PRAGMA journal_mode = WAL"
+	if d.cfg.ownJournal() {
+		mode = "PRAGMA journal_mode"
+	}
 	for _, s := range []string{
 		"PRAGMA auto_vacuum = INCREMENTAL", // of a new file only, and before WAL: later it does nothing
-		"PRAGMA journal_mode = WAL",
+		mode,
 		"PRAGMA synchronous = FULL",
 		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", liteWALPages),
 		fmt.Sprintf("PRAGMA journal_size_limit = %d", liteWALBytes),
@@ -98,6 +107,9 @@ func (d *lite) connect(ctx context.Context) (err error) {
 		return err
 	}
 	if err := d.readCatalogue(); err != nil {
+		return err
+	}
+	if err := d.openIndexes(); err != nil {
 		return err
 	}
 	if d.file, err = os.Stat(d.path); err != nil {

@@ -40,6 +40,9 @@ func (d *lite) ready(ctx context.Context) error {
 		d.log.Warn("the database file was moved or deleted; opening it anew", "file", d.path)
 		d.drop()
 	}
+	if err := d.room(ctx); err != nil {
+		return err
+	}
 	return d.connect(ctx)
 }
 
@@ -79,6 +82,9 @@ func (d *lite) transaction(span *router.Span, msgs []*router.Message, single boo
 	if r := unproven(d.bad, d.proven || stored > 0); r != nil {
 		d.abort(nil)
 		return false, held(d.table, r, len(msgs))
+	}
+	if f := d.indexRows(d.table); f != nil {
+		return false, d.abort(f)
 	}
 	if len(d.bad) > 0 {
 		if err := reject(letters(msgs, d.bad)); err != nil {
@@ -259,6 +265,8 @@ func (d *lite) abort(f *failure) error {
 	if f == nil {
 		return nil
 	}
+	d.metFull(f)
+	d.metBroken(f)
 	if f.class == down {
 		d.drop()
 	}
@@ -282,6 +290,10 @@ func (d *lite) writeEach(msgs []*router.Message, reject func([]router.Rejected) 
 			return d.abort(f)
 		}
 		d.proven = d.proven || stored > 0
+	}
+	if f := d.indexRows(d.table); f != nil {
+		d.auto.stop(msgs, len(msgs), d.bad)
+		return d.abort(f)
 	}
 	if r := unproven(d.bad[known:], d.proven); r != nil {
 		d.auto.stop(msgs, start, d.bad[:known])

@@ -66,8 +66,10 @@ func Open(ctx context.Context, cfg Config, name, stateDir string, log *slog.Logg
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(stateDir, path)
 	}
-	s.db = &lite{Store: s, path: path}
-	if err := s.db.connect(ctx); err != nil {
+	d := &lite{Store: s, path: path}
+	d.tending.gauge = newTendingMetrics(name)
+	s.db = d
+	if err := d.first(ctx); err != nil {
 		return nil, fmt.Errorf("destination %s: %w", name, err)
 	}
 	return s, nil
@@ -90,8 +92,19 @@ func (s *Store) Write(ctx context.Context, msgs []*router.Message, reject func([
 func (s *Store) Close() error { return s.db.close() }
 
 // Describe and Collect implement prometheus.Collector.
-func (s *Store) Describe(ch chan<- *prometheus.Desc) { s.metrics.describe(ch) }
-func (s *Store) Collect(ch chan<- prometheus.Metric) { s.metrics.collect(ch) }
+func (s *Store) Describe(ch chan<- *prometheus.Desc) {
+	s.metrics.describe(ch)
+	if d, ok := s.db.(*lite); ok {
+		d.tending.gauge.describe(ch)
+	}
+}
+
+func (s *Store) Collect(ch chan<- prometheus.Metric) {
+	s.metrics.collect(ch)
+	if d, ok := s.db.(*lite); ok {
+		d.tending.gauge.collect(ch)
+	}
+}
 
 // column returns ours of that name, in any case, or nil.
 func (s *Store) column(name string) *column {

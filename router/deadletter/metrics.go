@@ -22,6 +22,7 @@ type stats struct {
 	used    int64     // bytes
 	failed  error     // of the last Keep
 	since   time.Time // when failed became or ceased to be nil
+	began   time.Time // for minute
 	recent  [recentMinutes]minute
 	newest  string // CODE of WHO
 }
@@ -29,7 +30,7 @@ type stats struct {
 // who rejected, and the class of the code.
 type who struct{ kind, name, class string }
 
-// minute counts letters of one minute since began.
+// minute counts letters of one minute.
 type minute struct {
 	n       int64
 	letters int
@@ -37,10 +38,8 @@ type minute struct {
 
 const recentMinutes = 5
 
-// began is where minutes are counted from; their clock is monotonic.
-var began = time.Now()
-
-func minutes(now time.Time) int64 { return int64(now.Sub(began) / time.Minute) }
+// minute counts them since the store was opened, on the monotonic clock.
+func (s *stats) minute(now time.Time) int64 { return int64(now.Sub(s.began) / time.Minute) }
 
 // result notes how a Keep or a Settle ended.
 func (s *stats) result(now time.Time, key router.LetterKey, rows []router.Rejected, c change, err error) {
@@ -69,7 +68,7 @@ func (s *stats) result(now time.Time, key router.LetterKey, rows []router.Reject
 		s.kept[w]++
 	}
 	s.newest = rows[len(rows)-1].Code + " of " + name
-	n := minutes(now)
+	n := s.minute(now)
 	m := &s.recent[n%recentMinutes]
 	if m.n != n {
 		*m = minute{n: n}
@@ -133,7 +132,7 @@ func (s *stats) part(now time.Time) router.Part {
 	p := router.Part{Kind: "dead_letters", Name: "dead_letters", Ready: s.failed == nil, Since: s.since}
 	n := 0
 	for _, m := range s.recent {
-		if m.letters > 0 && m.n > minutes(now)-recentMinutes {
+		if m.letters > 0 && m.n > s.minute(now)-recentMinutes {
 			n += m.letters
 		}
 	}

@@ -141,7 +141,7 @@ func (r *Reader) Show(n int64) (found Letter, err error) {
 }
 
 // roomFor is what a message of so many bytes takes of a batch at most, with what filters may set.
-func roomFor(n int) int { return n*4 + 1<<20 }
+func roomFor(n int) int { return n*32 + 1<<20 }
 
 func each(conn *sqlite.Conn, query string, args []any, f func(Letter) error) error {
 	return sqlitex.Execute(conn, query, &sqlitex.ExecOptions{Args: args, ResultFunc: func(s *sqlite.Stmt) error { return f(scan(s)) }})

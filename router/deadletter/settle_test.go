@@ -300,3 +300,11 @@ func TestEditorsMakeNoStore(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// exec changes the database behind the store's back.
+func exec(t *testing.T, s *Store, script string) {
+	t.Helper()
+	if err := sqlitex.ExecuteScript(s.conn, script, nil); err != nil {
+		t.Fatal(err)
+	}
+}

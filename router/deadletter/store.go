@@ -45,7 +45,7 @@ type Store struct {
 // weir's user may read the database: it holds messages as they came.
 func Open(dir string, c Config, log *slog.Logger) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, FileName), config: c, log: log, opened: time.Now(), ours: map[destinationRun]bool{}}
-	s.clock.wall = s.opened
+	s.clock.wall, s.stats.began = s.opened, s.opened
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 //	byte      severity
 //	8 bytes   received, Unix ns
 //	8 bytes   timestamp, Unix ns
+//	uvarint   serial
 //	value     raw, then hostname, app_name, proc_id, msg_id, text
 //	list      structured data: each a value (id) and a list of two values (name, value)
 //	list      fields: each a value (name), a byte (kind), a uvarint (number), a value (bytes)
@@ -33,6 +34,7 @@ func AppendBlob(dst []byte, m *Message) []byte {
 	dst = append(dst, m.Facility, m.Severity)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(m.Received))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(m.Timestamp))
+	dst = binary.AppendUvarint(dst, m.Serial)
 	dst = appendBlobValue(dst, m.Raw, nil)
 	for _, v := range [...][]byte{m.Hostname, m.AppName, m.ProcID, m.MsgID, m.Text} {
 		dst = appendBlobValue(dst, v, m.Raw)

@@ -55,6 +55,7 @@ func (r *blobReader) message(m *Message, origins *Origins) {
 	origin := r.counted()
 	m.Facility, m.Severity = r.byte(), r.byte()
 	m.Received, m.Timestamp = int64(r.number()), int64(r.number())
+	m.Serial = r.uvarint()
 	m.Raw = r.value()
 	r.raw = m.Raw
 	m.Hostname, m.AppName, m.ProcID, m.MsgID, m.Text = r.value(), r.value(), r.value(), r.value(), r.value()

@@ -36,7 +36,7 @@ func randomMessage(r *rand.Rand) *Message {
 	if r.IntN(3) > 0 {
 		m.Origin.Addr = netip.MustParseAddr(addrs[r.IntN(len(addrs))])
 	}
-	m.Received, m.Timestamp = int64(r.Uint64()), int64(r.Uint64())
+	m.Received, m.Timestamp, m.Serial = int64(r.Uint64()), int64(r.Uint64()), r.Uint64()>>r.IntN(64)
 	if r.IntN(3) == 0 {
 		m.Timestamp = NoTime
 	}

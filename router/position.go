@@ -103,8 +103,9 @@ type Spool interface {
 
 	// Read adds messages to b, which has room for them, from where the reader is,
 	// until b is full or about so many bytes are read, and moves the reader behind
-	// them. They are all of one run and without a gap from first on. lost counts messages before first that are
-	// there no more or cannot be read. At the end of what is durable it returns io.EOF.
+	// them. They are all of one run and without a gap from first on. lost counts messages before first that
+	// cannot be read, with an error too; those that DropOldest or Expire returned are not among them. At the end of what is
+	// durable it returns io.EOF, and ErrNoRoom when not even one message has room in b.
 	Read(b *Batch, bytes int) (run RunID, first uint64, lost int, err error)
 
 	// Seek moves the reader forward to behind message at of run, and returns how many
@@ -122,7 +123,7 @@ type Spool interface {
 	Expire() (messages int)
 
 	// Ack says that all messages before and up to number at of run are durable in the destination,
-	// or given up. Their space is free a minute later.
+	// or given up. Their space is free a minute later. The reader moves behind them if it is before.
 	Ack(run RunID, at uint64)
 
 	// Backlog tells what is not acknowledged.

@@ -20,7 +20,7 @@ const module = "github.com/weirlog/weir"
 var floors = map[string]int{
 	"cmd/weir": 5, "bench": 5, "examples/filters": 5,
 	"filters/conformance": 4,
-	"router/socket":       3, "router/sqlstore": 3, "router/deadletter": 3, "router/file": 3, "router/admin": 3, "wasmhost": 3,
+	"router/socket":       3, "router/sqlstore": 3, "router/spool": 3, "router/deadletter": 3, "router/file": 3, "router/admin": 3, "wasmhost": 3,
 	"router/config": 2, "router/routertest": 2,
 	"router": 1, "filters/toolchain": 1,
 	"router/syslog": 0, "wasmhost/meter": 0, "filters/stock": 0, "filters/sdk": 0,

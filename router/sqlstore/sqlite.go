@@ -22,15 +22,16 @@ type lite struct {
 	conn *sqlite.Conn // nil: to be opened
 	file os.FileInfo  // of what conn has open
 
-	version int64 // PRAGMA schema_version under which the types were read
-	types   []liteType
-	sure    []bool // the type is the one that weir asks for
-	proven  bool   // a row was stored since then
-	single  bool   // one row a statement: a constraint of the table would keep half a statement
-
 	begin, commit, rollback, schema *sqlite.Stmt
-	insert                          [len(liteRows)]*sqlite.Stmt
+	conflict                        string        // end of every INSERT
 	positions                       litePositions // not with autocommit
+
+	tables    []*liteTable // by name; one, or those of the names by parts that are in use
+	touched   []*liteTable // that the transaction has rows for
+	last      *liteTable   // that tableOf returned
+	families  families
+	tableName []byte
+	turn      int // counts transactions
 
 	s     scratch
 	slots []int // index of the message in each row of the statement that is being bound
@@ -49,6 +50,16 @@ const (
 
 // liteRows are the numbers of rows in one INSERT: more of them gain nothing.
 var liteRows = [...]int{50, 10, 1}
+
+func newLite(s *Store, path string) *lite {
+	d := &lite{Store: s, path: path, conflict: liteConflict(&s.cfg)}
+	if s.naming.fixed != "" {
+		d.tables = []*liteTable{{table: s.table}}
+	} else {
+		d.families = families{naming: &s.naming, most: s.cfg.maxTables()}
+	}
+	return d
+}
 
 func (d *lite) connect(ctx context.Context) (err error) {
 	if d.conn != nil {
@@ -103,11 +114,16 @@ func (d *lite) connect(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := d.create(); err != nil {
+	if err := d.prepare(); err != nil {
 		return err
 	}
-	if err := d.readCatalogue(); err != nil {
+	if err := d.findTables(); err != nil {
 		return err
+	}
+	if d.naming.fixed != "" {
+		if err := d.openTable(d.tables[0]); err != nil {
+			return err
+		}
 	}
 	if err := d.openIndexes(); err != nil {
 		return err
@@ -115,7 +131,7 @@ func (d *lite) connect(ctx context.Context) (err error) {
 	if d.file, err = os.Stat(d.path); err != nil {
 		return router.NeedsOperator(fmt.Errorf("open database: %w", err))
 	}
-	return d.prepare()
+	return nil
 }
 
 // moved reports whether the path does not lead to the open file any more: what
@@ -123,129 +139,6 @@ func (d *lite) connect(ctx context.Context) (err error) {
 func (d *lite) moved() bool {
 	now, err := os.Stat(d.path)
 	return errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(now, d.file)
-}
-
-// create makes the table and its indexes when there is none.
-func (d *lite) create() error {
-	schema := d.table.schema
-	if schema == "" {
-		schema = "main"
-	}
-	exists := false
-	err := sqlitex.ExecuteTransient(d.conn, "SELECT 1 FROM "+quote(schema)+".sqlite_schema WHERE lower(name) = lower(?) AND type IN ('table', 'view')",
-		&sqlitex.ExecOptions{Args: []any{d.table.name}, ResultFunc: func(*sqlite.Stmt) error { exists = true; return nil }})
-	if err != nil {
-		return liteFailure("look for table "+d.table.String(), err).told()
-	}
-	if exists {
-		return nil
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (", d.table.sql())
-	if len(d.cfg.Columns) == 0 {
-		b.WriteString("id INTEGER PRIMARY KEY, ")
-	}
-	for i := range d.columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s %s", quote(d.columns[i].name), d.columns[i].liteDeclared())
-	}
-	b.WriteString(")")
-	statements := []string{"BEGIN IMMEDIATE", b.String()}
-	for _, name := range d.cfg.indexes() {
-		statements = append(statements, fmt.Sprintf("CREATE INDEX IF NOT EXISTS %s.%s ON %s (%s)",
-			quote(schema), quote(d.table.name+"_"+name+"_idx"), quote(d.table.name), quote(name)))
-	}
-	for _, s := range append(statements, "COMMIT") {
-		if err := sqlitex.ExecuteTransient(d.conn, s, nil); err != nil {
-			f := liteFailure("create table "+d.table.String(), err)
-			if f.class == bug || f.class == row {
-				f.class = operator
-			}
-			if !d.conn.AutocommitEnabled() {
-				sqlitex.ExecuteTransient(d.conn, "ROLLBACK", nil)
-			}
-			return f.told()
-		}
-	}
-	d.log.Info("created the table", "table", d.table.String(), "columns", len(d.columns))
-	return nil
-}
-
-// readCatalogue reads the table's columns and compares them with ours. What
-// does not fit is an error that needs an operator.
-func (d *lite) readCatalogue() error {
-	type found struct {
-		declared string
-		fits     bool
-	}
-	table, args := "pragma_table_xinfo(?)", []any{d.table.name}
-	if d.table.schema != "" {
-		table, args = "pragma_table_xinfo(?, ?)", append(args, d.table.schema)
-	}
-	columns := map[string]found{}
-	var names, missed []string
-	err := sqlitex.ExecuteTransient(d.conn, `SELECT name, type, "notnull", dflt_value IS NOT NULL, pk, hidden FROM `+table, &sqlitex.ExecOptions{
-		Args: args,
-		ResultFunc: func(s *sqlite.Stmt) error {
-			name, declared := s.ColumnText(0), s.ColumnText(1)
-			notNull, fallback, pk, hidden := s.ColumnInt(2) != 0, s.ColumnInt(3) != 0, s.ColumnInt(4) != 0, s.ColumnInt(5)
-			names = append(names, name)
-			columns[strings.ToLower(name)] = found{declared: declared, fits: hidden == 0}
-			rowID := pk && strings.EqualFold(declared, "INTEGER")
-			if notNull && !fallback && !rowID && hidden == 0 && d.column(name) == nil {
-				missed = append(missed, name)
-			}
-			return nil
-		}})
-	if err != nil {
-		return liteFailure("read the columns of "+d.table.String(), err).told()
-	}
-	types, sure := make([]liteType, len(d.columns)), make([]bool, len(d.columns))
-	var bad []error
-	for i := range d.columns {
-		c := &d.columns[i]
-		f, ok := columns[strings.ToLower(c.name)]
-		switch {
-		case !ok:
-			bad = append(bad, fmt.Errorf("table %s has no column %s (it has %s): ALTER TABLE %s ADD COLUMN %s %s",
-				d.table, c.name, strings.Join(names, ", "), d.table.sql(), quote(c.name), strings.TrimSuffix(c.liteDeclared(), " NOT NULL")))
-		case !f.fits:
-			bad = append(bad, fmt.Errorf("column %s of table %s is generated and cannot be filled", c.name, d.table))
-		}
-		types[i] = parseLiteType(f.declared)
-		sure[i] = types[i] == parseLiteType(c.liteDeclared())
-	}
-	if len(missed) > 0 {
-		bad = append(bad, fmt.Errorf("table %s wants a value for %s, which no column of the configuration fills: list it, or give it a DEFAULT",
-			d.table, strings.Join(missed, ", ")))
-	}
-	if len(bad) > 0 {
-		return router.NeedsOperator(errors.Join(bad...))
-	}
-	single := false
-	schema := d.table.schema
-	if schema == "" {
-		schema = "main"
-	}
-	err = sqlitex.ExecuteTransient(d.conn, "SELECT sql FROM "+quote(schema)+".sqlite_schema WHERE lower(tbl_name) = lower(?)", &sqlitex.ExecOptions{
-		Args: []any{d.table.name},
-		ResultFunc: func(s *sqlite.Stmt) error {
-			// ON CONFLICT FAIL and RAISE(FAIL, …) keep the rows before the bad one.
-			single = single || strings.Contains(strings.ToUpper(s.ColumnText(0)), "FAIL")
-			return nil
-		}})
-	if err != nil {
-		return liteFailure("read the definition of "+d.table.String(), err).told()
-	}
-	version, err := sqlitex.ResultInt64(d.conn.Prep("PRAGMA schema_version"))
-	if err != nil {
-		return liteFailure("read the schema's version", err).told()
-	}
-	d.proven = d.proven && d.version == version
-	d.types, d.sure, d.single, d.version = types, sure, single, version
-	return nil
 }
 
 // prepare makes the statements that every transaction uses.
@@ -256,35 +149,21 @@ func (d *lite) prepare() (err error) {
 		}
 		var stmt *sqlite.Stmt
 		if stmt, err = d.conn.Prepare(sql); err != nil {
-			err = liteFailure("prepare "+strings.Fields(sql)[0], err).told()
+			err = beforeRows(liteFailure("prepare "+strings.Fields(sql)[0], err))
 		}
 		return stmt
 	}
 	d.begin, d.commit, d.rollback = prep("BEGIN IMMEDIATE"), prep("COMMIT"), prep("ROLLBACK")
-	d.schema = prep("PRAGMA schema_version")
-	var b strings.Builder
-	fmt.Fprintf(&b, "INSERT INTO %s (", d.table.sql())
-	for i := range d.columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quote(d.columns[i].name))
-	}
-	b.WriteString(") VALUES ")
-	one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(d.columns)), ",") + ")"
-	for i, n := range liteRows {
-		if n > 1 && n*len(d.columns) > liteParameters {
-			continue
-		}
-		d.insert[i] = prep(b.String() + strings.TrimSuffix(strings.Repeat(one+",", n), ","))
-	}
+	d.schema = prep("PRAGMA " + quote(d.schemaName()) + ".schema_version")
 	return err
 }
 
 // finalize forgets the statements of a connection that is about to be closed.
 func (d *lite) finalize() {
 	d.begin, d.commit, d.rollback, d.schema = nil, nil, nil, nil
-	clear(d.insert[:])
+	for _, t := range d.tables {
+		clear(t.insert[:])
+	}
 	d.positions.find, d.positions.move, d.positions.cached = nil, nil, false
 }
 

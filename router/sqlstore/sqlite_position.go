@@ -44,13 +44,13 @@ func (d *lite) position(ctx context.Context, run router.RunID) (at uint64, known
 		// An fsync that failed is not tried again for the same pages: what can be
 		// read may be nowhere but in memory. A checkpoint writes and syncs it once more.
 		if err := sqlitex.ExecuteTransient(d.conn, "PRAGMA wal_checkpoint(PASSIVE)", nil); err != nil {
-			return 0, false, d.abort(beforePosition(liteFailure("checkpoint after a failed commit", err)))
+			return 0, false, d.abort(notRows(liteFailure("checkpoint after a failed commit", err)))
 		}
 		p.doubt = false
 	}
 	// Another weir with the same run may be in the middle of a transaction.
 	if f := d.step("begin", d.begin); f != nil {
-		return 0, false, d.abort(beforePosition(f))
+		return 0, false, d.abort(notRows(f))
 	}
 	at, known, f := d.findPosition(run)
 	if f == nil && !known {
@@ -60,22 +60,13 @@ func (d *lite) position(ctx context.Context, run router.RunID) (at uint64, known
 		f = d.step("commit", d.commit)
 	}
 	if f != nil {
-		f = beforePosition(f)
+		f = notRows(f)
 		err := d.abort(f)
 		d.drop() // whatever it was, a table that has gone is made again
 		return 0, false, err
 	}
 	p.run, p.name, p.at, p.cached = run, run.String(), at, true
 	return at, known, nil
-}
-
-// beforePosition is f where no row is to blame.
-func beforePosition(f *failure) *failure {
-	switch f.class {
-	case row, suspect, bug:
-		f.class = operator
-	}
-	return f
 }
 
 func (d *lite) findPosition(run router.RunID) (at uint64, known bool, f *failure) {
@@ -117,7 +108,7 @@ func (d *lite) movePosition(span *router.Span) (moved bool, f *failure) {
 	s.BindText(3, p.name)
 	s.BindInt64(4, int64(span.From))
 	if f := d.step("move the position", s); f != nil {
-		return false, beforePosition(f)
+		return false, notRows(f)
 	}
 	return d.conn.Changes() == 1, nil
 }
@@ -127,11 +118,7 @@ func (d *lite) movePosition(span *router.Span) (moved bool, f *failure) {
 func (d *lite) preparePositions() error {
 	p := &d.positions
 	p.cached = false
-	schema := d.table.schema
-	if schema == "" {
-		schema = "main"
-	}
-	p.sql = quote(schema) + "." + positionTable
+	p.sql = quote(d.schemaName()) + "." + positionTable
 	err := sqlitex.ExecuteTransient(d.conn, "CREATE TABLE IF NOT EXISTS "+p.sql+
 		" (run TEXT PRIMARY KEY, pos INTEGER NOT NULL, destination TEXT, host TEXT, moved TEXT NOT NULL) WITHOUT ROWID", nil)
 	if err != nil {

@@ -199,3 +199,11 @@ func (c *column) liteDeclared() string {
 	}
 	return "TEXT"
 }
+
+// liteAdded is the type of a column that weir adds to a table which may have rows.
+func (c *column) liteAdded() string {
+	if c.declared != "" {
+		return c.declared
+	}
+	return strings.TrimSuffix(c.liteDeclared(), " NOT NULL")
+}

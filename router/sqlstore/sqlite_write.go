@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -18,11 +20,12 @@ func (d *lite) write(ctx context.Context, span *router.Span, msgs []*router.Mess
 		err = d.writeEach(msgs, reject)
 	} else {
 		d.bad = d.bad[:0]
-		again, single := true, d.single
-		for ; again; single = true {
+		d.assign(msgs)
+		for single, again := false, true; again; single = true {
 			d.s.repaired = 0
 			again, err = d.transaction(span, msgs, single, reject)
 		}
+		d.tidy()
 	}
 	if err == nil {
 		d.metrics.repaired.Add(float64(d.s.repaired))
@@ -50,12 +53,7 @@ func (d *lite) ready(ctx context.Context) error {
 // that a row ended the whole transaction (ON CONFLICT ROLLBACK): it is in d.bad
 // now, or is to be found row by row.
 func (d *lite) transaction(span *router.Span, msgs []*router.Message, single bool, reject func([]router.Rejected) error) (again bool, err error) {
-	if f := d.step("begin", d.begin); f != nil {
-		return false, d.abort(f)
-	}
-	if err := d.refresh(); err != nil {
-		d.abort(nil)
-		d.drop() // the next connection makes a table that has gone
+	if err := d.beginOn(d.touched); err != nil {
 		return false, err
 	}
 	if span != nil {
@@ -72,19 +70,22 @@ func (d *lite) transaction(span *router.Span, msgs []*router.Message, single boo
 		}
 	}
 	known := len(d.bad)
-	stored, f := d.rows(msgs, single, known)
-	if f != nil && f.class == row && d.conn.AutocommitEnabled() {
-		return true, nil
-	}
-	if f != nil {
-		return false, d.abort(f)
-	}
-	if r := unproven(d.bad, d.proven || stored > 0); r != nil {
-		d.abort(nil)
-		return false, held(d.table, r, len(msgs))
-	}
-	if f := d.indexRows(d.table); f != nil {
-		return false, d.abort(f)
+	for _, t := range d.touched {
+		t.stored = 0
+		f := d.rows(t, msgs, single || t.single, known)
+		if f != nil && f.class == row && d.conn.AutocommitEnabled() {
+			return true, nil
+		}
+		if f != nil {
+			return false, d.abort(f)
+		}
+		if t.blamed() && !d.cfg.rejectSchemaErrors() {
+			d.abort(nil)
+			return false, held(t.table, t.doubtful, len(t.pending))
+		}
+		if f := d.indexRows(t.table); f != nil {
+			return false, d.abort(f)
+		}
 	}
 	if len(d.bad) > 0 {
 		if err := reject(letters(msgs, d.bad)); err != nil {
@@ -95,37 +96,51 @@ func (d *lite) transaction(span *router.Span, msgs []*router.Message, single boo
 	if f := d.step("commit", d.commit); f != nil {
 		d.positions.cached, d.positions.doubt = false, f.class == down
 		if f.class == row { // a deferred foreign key: SQLite does not say of which row
-			if !d.proven && len(msgs) == 1 {
+			if len(msgs) == 1 && len(d.touched) == 1 && !d.touched[0].proven && !d.cfg.rejectSchemaErrors() {
 				f.class = operator
 			}
 			return false, router.Permanent(d.abort(f))
 		}
 		return false, d.abort(f)
 	}
-	d.proven = d.proven || stored > 0
+	for _, t := range d.touched {
+		t.proven = t.proven || t.stored > 0
+	}
 	if span != nil {
 		d.positions.at, d.positions.cached = span.To, true
 	}
 	return false, nil
 }
 
-// refresh reads the catalogue again when somebody has changed it.
-func (d *lite) refresh() error {
-	_, err := d.schema.Step()
-	version := d.schema.ColumnInt64(0)
-	d.schema.Reset()
-	if err != nil {
-		return liteFailure("read the schema's version", err).told()
+// beginOn opens the transaction, for tables as they are now.
+func (d *lite) beginOn(tables []*liteTable) error {
+	version, err := d.schemaVersion()
+	for range 5 {
+		for _, t := range tables {
+			if err == nil && t.version != version {
+				if err = d.openTable(t); err == nil {
+					version = t.version
+				}
+			}
+		}
+		if err != nil {
+			d.drop()
+			return err
+		}
+		if f := d.step("begin", d.begin); f != nil {
+			return d.abort(notRows(f))
+		}
+		if version, err = d.schemaVersion(); err == nil && !slices.ContainsFunc(tables, func(t *liteTable) bool { return t.version != version }) {
+			return nil
+		}
+		d.abort(nil)
 	}
-	if version == d.version {
-		return nil
-	}
-	return d.readCatalogue()
+	return errors.New("begin: the definitions of the tables keep changing")
 }
 
-// rows inserts msgs, without the first known of d.bad, and returns how many
-// went in. Refused rows are added to d.bad.
-func (d *lite) rows(msgs []*router.Message, single bool, known int) (stored int, f *failure) {
+// rows inserts the messages that go into t, without the first known of d.bad.
+// Refused rows are added to d.bad.
+func (d *lite) rows(t *liteTable, msgs []*router.Message, single bool, known int) *failure {
 	skip := func(i int) bool {
 		for _, r := range d.bad[:known] {
 			if r.index == i {
@@ -139,82 +154,94 @@ func (d *lite) rows(msgs []*router.Message, single bool, known int) (stored int,
 		size = len(liteRows) - 1
 	}
 	d.slots = d.slots[:0]
-	for i := 0; i < len(msgs) || len(d.slots) > 0; {
-		for size < len(liteRows)-1 && (d.insert[size] == nil || len(msgs)-i+len(d.slots) < liteRows[size]) {
+	for i := 0; i < len(t.pending) || len(d.slots) > 0; {
+		var stmt *sqlite.Stmt
+		for {
+			if n := liteRows[size]; n == 1 || len(t.pending)-i+len(d.slots) >= n {
+				var f *failure
+				if stmt, f = d.statement(t, size); f != nil {
+					return f
+				}
+				if stmt != nil {
+					break
+				}
+			}
 			size++
 		}
-		stmt, n := d.insert[size], liteRows[size]
+		n := liteRows[size]
 		// What is bound for a statement that could not be filled goes into smaller ones.
 		if pending := d.slots; len(pending) > 0 {
 			d.slots = d.slots[:0]
 			for _, j := range pending {
 				counted := d.s.repaired
-				f := d.insertOne(msgs, j, &stored)
+				f := d.insertOne(t, msgs, j)
 				d.s.repaired = counted // at its first binding
 				if f != nil {
-					return stored, f
+					return f
 				}
 			}
 			continue
 		}
-		for ; i < len(msgs) && len(d.slots) < n; i++ {
-			if known > 0 && skip(i) {
+		for ; i < len(t.pending) && len(d.slots) < n; i++ {
+			at := t.pending[i]
+			if known > 0 && skip(at) {
 				continue
 			}
-			if r := d.bind(stmt, len(d.slots), msgs[i]); r != nil {
-				d.bad = append(d.bad, refused{i, *r})
+			if r := d.bind(t, stmt, len(d.slots), msgs[at]); r != nil {
+				d.refuse(t, at, *r)
 				continue
 			}
-			d.slots = append(d.slots, i)
+			d.slots = append(d.slots, at)
 		}
 		if len(d.slots) < n {
 			continue
 		}
 		f := d.step("insert", stmt)
 		if f == nil {
-			stored += n
+			t.stored += n
 			d.slots = d.slots[:0]
 			continue
 		}
 		if f.class != row && f.class != suspect || d.conn.AutocommitEnabled() && n > 1 {
-			return stored, f
+			return f
 		}
 		if n == 1 {
-			d.refuse(d.slots[0], f)
+			d.refuse(t, d.slots[0], d.refusal(f))
 			d.slots = d.slots[:0]
 			if d.conn.AutocommitEnabled() {
-				return stored, f
+				return f
 			}
 		}
 		// Otherwise the statement is undone, the transaction open: its rows one by
 		// one, in the next turn.
 	}
-	return stored, nil
+	return nil
 }
 
 // insertOne inserts message i alone.
-func (d *lite) insertOne(msgs []*router.Message, i int, stored *int) *failure {
-	stmt := d.insert[len(liteRows)-1]
-	if r := d.bind(stmt, 0, msgs[i]); r != nil {
-		d.bad = append(d.bad, refused{i, *r})
+func (d *lite) insertOne(t *liteTable, msgs []*router.Message, i int) *failure {
+	stmt := t.insert[len(liteRows)-1]
+	if r := d.bind(t, stmt, 0, msgs[i]); r != nil {
+		d.refuse(t, i, *r)
 		return nil
 	}
 	f := d.step("insert", stmt)
 	if f == nil {
-		*stored++
+		t.stored++
 		return nil
 	}
 	if f.class != row && f.class != suspect {
 		return f
 	}
-	d.refuse(i, f)
+	d.refuse(t, i, d.refusal(f))
 	if d.conn.AutocommitEnabled() && !d.cfg.autocommit() {
 		return f
 	}
 	return nil
 }
 
-func (d *lite) refuse(i int, f *failure) {
+// refusal is what SQLite has against a row.
+func (d *lite) refusal(f *failure) refusal {
 	d.metrics.refused.Inc()
 	words := strings.TrimSuffix(strings.TrimPrefix(f.Error(), "insert: "), " ("+f.code+")")
 	r := refusal{code: f.code, column: columnIn(words), reason: words}
@@ -222,17 +249,27 @@ func (d *lite) refuse(i int, f *failure) {
 	case "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_ROWID":
 		r.sure = true // there is a row of that key, so the table takes rows
 	}
-	d.bad = append(d.bad, refused{i, r})
+	return r
 }
 
+func (d *lite) refuse(t *liteTable, i int, r refusal) {
+	d.bad = append(d.bad, refused{i, r})
+	if !r.sure && t.doubtful == nil {
+		t.doubtful = &refused{i, r}
+	}
+}
+
+// blamed reports whether the table, not the rows, may be what refuses them.
+func (t *liteTable) blamed() bool { return !t.proven && t.stored == 0 && t.doubtful != nil }
+
 // bind gives the values of m to row slot of stmt.
-func (d *lite) bind(stmt *sqlite.Stmt, slot int, m *router.Message) *refusal {
+func (d *lite) bind(t *liteTable, stmt *sqlite.Stmt, slot int, m *router.Message) *refusal {
 	d.s.reset()
 	p := slot * len(d.columns)
 	for i := range d.columns {
 		v := d.columns[i].cell(m, &d.s)
-		if why := d.types[i].bind(stmt, p+i+1, v, &d.s); why != "" {
-			return &refusal{code: sqlite.ResultMismatch.String(), column: d.columns[i].name, reason: "the value " + why, sure: d.sure[i]}
+		if why := t.types[i].bind(stmt, p+i+1, v, &d.s); why != "" {
+			return &refusal{code: sqlite.ResultMismatch.String(), column: d.columns[i].name, reason: "the value " + why, sure: t.sure[i]}
 		}
 	}
 	return nil
@@ -276,28 +313,33 @@ func (d *lite) abort(f *failure) error {
 // writeEach stores each row in a transaction of its own, as the database does
 // by itself. A failed Write goes on where it stopped when it is tried again.
 func (d *lite) writeEach(msgs []*router.Message, reject func([]router.Rejected) error) error {
-	if err := d.refresh(); err != nil {
+	t := d.tables[0]
+	version, err := d.schemaVersion()
+	if err == nil && version != t.version {
+		err = d.openTable(t)
+	}
+	if err != nil {
 		d.drop()
 		return err
 	}
 	d.auto.begin(msgs)
 	start, known := d.auto.next, len(d.auto.bad)
 	d.bad = append(d.bad[:0], d.auto.bad...)
+	t.doubtful, t.stored = nil, 0
 	for i := start; i < len(msgs); i++ {
-		stored := 0
-		if f := d.insertOne(msgs, i, &stored); f != nil {
+		if f := d.insertOne(t, msgs, i); f != nil {
 			d.auto.stop(msgs, i, d.bad)
 			return d.abort(f)
 		}
-		d.proven = d.proven || stored > 0
+		t.proven = t.proven || t.stored > 0
 	}
-	if f := d.indexRows(d.table); f != nil {
+	if f := d.indexRows(t.table); f != nil {
 		d.auto.stop(msgs, len(msgs), d.bad)
 		return d.abort(f)
 	}
-	if r := unproven(d.bad[known:], d.proven); r != nil {
+	if t.blamed() && !d.cfg.rejectSchemaErrors() {
 		d.auto.stop(msgs, start, d.bad[:known])
-		return held(d.table, r, len(msgs)-start)
+		return held(t.table, t.doubtful, len(msgs)-start)
 	}
 	return d.auto.finish(msgs, d.bad, reject)
 }

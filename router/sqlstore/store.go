@@ -66,7 +66,7 @@ func Open(ctx context.Context, cfg Config, name, stateDir string, log *slog.Logg
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(stateDir, path)
 	}
-	d := &lite{Store: s, path: path}
+	d := newLite(s, path)
 	d.tending.gauge = newTendingMetrics(name)
 	s.db = d
 	if err := d.first(ctx); err != nil {

@@ -139,8 +139,13 @@ func (s *settings) tryPlaces(doc *config.Document) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(s.StateDir, path)
 		}
+		at := doc.At("destinations", e.Name, key)
 		if err := tryDirectory(filepath.Dir(path)); err != nil {
-			doc.Errorf(doc.At("destinations", e.Name, key), "a path in a directory that weir may write to", "%s: %v", key, err)
+			doc.Errorf(at, "a path in a directory that weir may write to", "%s: %v", key, err)
+		} else if info, err := os.Stat(path); err == nil && info.IsDir() {
+			doc.Errorf(at, "a file in it", "%s: %s is a directory", key, path)
+		} else if kind := sqlstore.NetworkFilesystem(filepath.Dir(path)); key == "sqlite" && kind != "" {
+			doc.Warnf(at, "a local disk, or PostgreSQL", "destination %s: %s is on a network file system (%s), where SQLite may damage it: no longer holds that nothing acknowledged is lost", e.Name, path, kind)
 		}
 	}
 }

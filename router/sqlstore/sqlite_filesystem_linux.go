@@ -21,7 +21,11 @@ var networkMagic = map[uint32]string{
 // database is not safe there, such as NFS or FUSE; "" when it is, or when that is not known.
 func NetworkFilesystem(dir string) string {
 	var s unix.Statfs_t
-	if unix.Statfs(dir, &s) != nil {
+	err := unix.Statfs(dir, &s)
+	for up := filepath.Dir(dir); err == unix.ENOENT && up != dir; up = filepath.Dir(dir) {
+		dir, err = up, unix.Statfs(up, &s) // it will be made there
+	}
+	if err != nil {
 		return ""
 	}
 	name := networkMagic[uint32(s.Type)]

@@ -67,7 +67,7 @@ func (c *Config) updates() []string {
 	case on == nil || on.Ignore:
 		return nil
 	case on.Update != nil:
-		return on.Update
+		return slices.Clone(on.Update)
 	}
 	var all []string
 	for _, name := range c.columns().Names() {

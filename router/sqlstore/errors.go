@@ -48,7 +48,8 @@ type failure struct {
 	err   error
 
 	// Of PostgreSQL's row and suspect errors:
-	row     int // number of the row in what was sent, from 1; 0: not known
+	table   *pgTable // into which it was to go; nil: none
+	row     int      // number of the row in what was sent, from 1; 0: not known
 	refusal refusal
 }
 

@@ -82,7 +82,8 @@ func TestManualHasTheTables(t *testing.T) {
 }
 
 func TestRowIsReadFromTheContextOfCopy(t *testing.T) {
-	d := &postgres{Store: &Store{table: table{name: "logs2"}, columns: []column{{name: "n"}, {name: "user n"}}}}
+	d := &postgres{Store: &Store{columns: []column{{name: "n"}, {name: "user n"}}}}
+	d.t = &pgTable{table: table{name: "logs2"}}
 	check := func(where string, row int, column string) {
 		t.Helper()
 		if got := d.rowIn(where, 5000); got != row {

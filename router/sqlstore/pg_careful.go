@@ -15,8 +15,8 @@ const (
 	firstSpan   = 64  // rows, at least, that are tried together after a refused one
 )
 
-// careful stores the encoded rows of a transaction in which the server refused
-// one: first, with its number among all rows where the server knows it. Parts
+// careful stores the encoded rows of a table, in a transaction in which the server refused
+// one: first, if that was a row of this table, with its number where the server knows it. Parts
 // go in under savepoints; refused rows are added to d.bad. It returns how many
 // rows went in.
 //
@@ -35,10 +35,14 @@ func (d *postgres) careful(ctx context.Context, first *failure) (stored int, f *
 			strict = goodAgain
 		}
 	}
-	at, span := 0, max(1, total/2)
-	if first.row > 0 {
+	at, span := 0, total
+	switch {
+	case first == nil:
+	case first.row > 0:
 		known[first.row-1] = first.refusal
 		span = first.row - 1
+	default:
+		span = max(1, total/2)
 	}
 	for at < total {
 		if r, ok := known[at]; ok {
@@ -91,7 +95,7 @@ func (d *postgres) careful(ctx context.Context, first *failure) (stored int, f *
 // "COPY logs, line 3, column n" in all languages that the server speaks: the
 // first number behind the table's name.
 func (d *postgres) rowIn(where string, n int) int {
-	rest, ok := behind(where, d.table.name)
+	rest, ok := behind(where, d.t.name)
 	if !ok {
 		return 0
 	}
@@ -128,7 +132,7 @@ func (d *postgres) columnIn(e *pgconn.PgError) string {
 	if d.indexOf(e.ColumnName) >= 0 {
 		return e.ColumnName
 	}
-	rest, ok := behind(e.Where, d.table.name)
+	rest, ok := behind(e.Where, d.t.name)
 	if !ok {
 		return ""
 	}

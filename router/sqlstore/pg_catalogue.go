@@ -17,65 +17,90 @@ import (
 // of a time into a column that has become bigint would succeed.)
 type catalogue struct {
 	print    string
-	types    []pgType
-	kind     byte // relkind
-	lockable bool // LOCK TABLE works on that kind
-	binary   bool // every column has a known binary form
-	deferred bool // some constraint is checked at COMMIT
-	secured  bool // row-level security is active
+	names    []string // of all columns
+	types    []pgType // of ours
+	kind     byte     // relkind
+	lockable bool     // LOCK TABLE works on that kind
+	binary   bool     // every column has a known binary form
+	deferred bool     // some constraint is checked at COMMIT
+	secured  bool     // row-level security is active
 }
 
-// printSQL asks for everything whose change may change what happens to a row.
-func (d *postgres) printSQL() string {
+// printSQL asks for everything whose change may change what happens to a row of
+// the table that an expression names.
+func printSQL(name string) string {
 	return `SELECT concat_ws(' ', c.oid, c.xmin,
  (SELECT string_agg(a.xmin::text, ' ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0),
  (SELECT string_agg(n.xmin::text, ' ' ORDER BY n.oid) FROM pg_catalog.pg_constraint n WHERE n.conrelid = c.oid),
  (SELECT string_agg(g.xmin::text, ' ' ORDER BY g.oid) FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid))
- FROM pg_catalog.pg_class c WHERE c.oid = ` + literal(d.table.sql()) + `::regclass`
+ FROM pg_catalog.pg_class c WHERE c.oid = ` + name + `::regclass`
 }
 
 // readCatalogue reads the table's columns and compares them with ours. What
 // does not fit is an error that needs an operator.
-func (d *postgres) readCatalogue(ctx context.Context) error {
-	attempt := "read the columns of " + d.table.String()
-	result, err := d.exec(ctx, d.printSQL())
+func (d *postgres) readCatalogue(ctx context.Context, t *pgTable) error {
+	missing, err := d.compare(ctx, t)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	if d.cfg.Alter && (t.kind == 'r' || t.kind == 'p') {
+		if err := d.alter(ctx, t, missing); err != nil {
+			return err
+		}
+		if missing, err = d.compare(ctx, t); err != nil || len(missing) == 0 {
+			return err
+		}
+	}
+	return router.NeedsOperator(fmt.Errorf("table %s has no column %s (it has %s): %s", t, missing[0].name, strings.Join(t.names, ", "), alterSQL(t.table, missing)))
+}
+
+// compare reads the table's columns, and returns those of ours that it lacks.
+func (d *postgres) compare(ctx context.Context, t *pgTable) (missing []*column, err error) {
+	attempt := "read the columns of " + t.String()
+	result, err := d.exec(ctx, printSQL(literal(t.sql())))
 	if err != nil {
-		return beforeRows(pgFailure(attempt, err))
+		return nil, beforeRows(pgFailure(attempt, err))
+	}
+	if len(result.Rows) != 1 {
+		return nil, fmt.Errorf("%s: it has gone", attempt)
 	}
 	next := catalogue{print: string(result.Rows[0][0])}
 	result, err = d.exec(ctx, `SELECT c.relkind, pg_catalog.row_security_active(c.oid),
  EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND g.tgdeferrable)
- FROM pg_catalog.pg_class c WHERE c.oid = `+literal(d.table.sql())+`::regclass`)
+ FROM pg_catalog.pg_class c WHERE c.oid = `+literal(t.sql())+`::regclass`)
 	if err != nil {
-		return beforeRows(pgFailure(attempt, err))
+		return nil, beforeRows(pgFailure(attempt, err))
 	}
-	table := result.Rows[0]
-	next.kind = table[0][0]
+	if len(result.Rows) != 1 {
+		return nil, fmt.Errorf("%s: it has gone", attempt)
+	}
+	about := result.Rows[0]
+	next.kind = about[0][0]
 	next.lockable = next.kind == 'r' || next.kind == 'p'
-	next.secured = string(table[1]) == "t"
-	next.deferred = string(table[2]) == "t"
+	next.secured = string(about[1]) == "t"
+	next.deferred = string(about[2]) == "t"
 
 	// Domains are followed down to the type under them.
 	result, err = d.exec(ctx, `WITH RECURSIVE t AS (
  SELECT a.attnum, a.attname, a.atttypid AS typ, a.atttypmod AS mod, a.attnotnull, a.atthasdef, a.attgenerated, a.attidentity,
-  pg_catalog.format_type(a.atttypid, a.atttypmod) AS words, 0 AS level
-  FROM pg_catalog.pg_attribute a WHERE a.attrelid = `+literal(d.table.sql())+`::regclass AND a.attnum > 0 AND NOT a.attisdropped
+  pg_catalog.format_type(a.atttypid, a.atttypmod) AS words, pg_catalog.format_type(a.atttypid, -1) AS plain, 0 AS level
+  FROM pg_catalog.pg_attribute a WHERE a.attrelid = `+literal(t.sql())+`::regclass AND a.attnum > 0 AND NOT a.attisdropped
  UNION ALL
  SELECT t.attnum, t.attname, y.typbasetype, y.typtypmod, t.attnotnull, t.atthasdef OR y.typdefault IS NOT NULL, t.attgenerated, t.attidentity,
-  t.words, t.level + 1 FROM t JOIN pg_catalog.pg_type y ON y.oid = t.typ WHERE y.typtype = 'd')
-SELECT DISTINCT ON (t.attnum) t.attname, t.typ, t.mod, t.attnotnull, t.atthasdef, t.attgenerated, t.attidentity, t.words, y.typtype, y.typname
+  t.words, t.plain, t.level + 1 FROM t JOIN pg_catalog.pg_type y ON y.oid = t.typ WHERE y.typtype = 'd')
+SELECT DISTINCT ON (t.attnum) t.attname, t.typ, t.mod, t.attnotnull, t.atthasdef, t.attgenerated, t.attidentity, t.words, y.typtype, y.typname, t.plain
  FROM t JOIN pg_catalog.pg_type y ON y.oid = t.typ ORDER BY t.attnum, t.level DESC`)
 	if err != nil {
-		return beforeRows(pgFailure(attempt, err))
+		return nil, beforeRows(pgFailure(attempt, err))
 	}
 	next.types = make([]pgType, len(d.columns))
 	next.binary = true
 	found := make([]bool, len(d.columns))
-	var names, missed []string
+	var missed []string
 	var bad []error
 	for _, r := range result.Rows {
 		name, notNull, fallback := string(r[0]), string(r[3]) == "t", string(r[4]) == "t"
-		names = append(names, name)
+		next.names = append(next.names, name)
 		i := d.indexOf(name)
 		if i < 0 {
 			if notNull && !fallback && len(r[5]) == 0 && len(r[6]) == 0 {
@@ -84,38 +109,37 @@ SELECT DISTINCT ON (t.attnum) t.attname, t.typ, t.mod, t.attnotnull, t.atthasdef
 			continue
 		}
 		if len(r[5]) > 0 || string(r[6]) == "a" {
-			bad = append(bad, fmt.Errorf("column %s of table %s is generated and cannot be filled", name, d.table))
+			bad = append(bad, fmt.Errorf("column %s of table %s is generated and cannot be filled", name, t))
 		}
 		oid, _ := strconv.ParseUint(string(r[1]), 10, 32)
 		mod, _ := strconv.Atoi(string(r[2]))
-		t := &next.types[i]
-		*t = parsePgType(uint32(oid), mod, string(r[8]), string(r[9]))
-		t.words, t.notNull = string(r[7]), notNull
+		typ := &next.types[i]
+		*typ = parsePgType(uint32(oid), mod, string(r[8]), string(r[9]))
+		typ.words, typ.plain, typ.notNull = string(r[7]), string(r[10]), notNull
 		c := &d.columns[i]
-		t.sure = t.kind == c.pgKind() && t.long == lengthIn(c.pgDeclared())
-		if t.kind == pgOther || t.isTime() && (c.natural() != cellTime || c.other.kind != cellNull) {
+		typ.sure = typ.kind == c.pgKind() && typ.long == lengthIn(c.pgDeclared())
+		if typ.kind == pgOther || typ.isTime() && (c.natural() != cellTime || c.other.kind != cellNull) {
 			next.binary = false // the server reads more kinds of time than weir
-			t.serverReads = true
+			typ.serverReads = true
 		}
 		found[i] = true
 	}
 	for i, ok := range found {
-		if c := &d.columns[i]; !ok {
-			bad = append(bad, fmt.Errorf("table %s has no column %s (it has %s): ALTER TABLE %s ADD COLUMN %s %s",
-				d.table, c.name, strings.Join(names, ", "), d.table.sql(), quote(c.name), strings.TrimSuffix(c.pgDeclared(), " NOT NULL")))
+		if !ok {
+			missing = append(missing, &d.columns[i])
 		}
 	}
 	if len(missed) > 0 {
 		bad = append(bad, fmt.Errorf("table %s wants a value for %s, which no column of the configuration fills: list it, or give it a DEFAULT",
-			d.table, strings.Join(missed, ", ")))
+			t, strings.Join(missed, ", ")))
 	}
 	if len(bad) > 0 {
-		return router.NeedsOperator(errors.Join(bad...))
+		return nil, router.NeedsOperator(errors.Join(bad...))
 	}
-	d.proven = d.proven && d.print == next.print
-	d.catalogue = next
-	d.choose()
-	return nil
+	t.proven = t.proven && t.print == next.print
+	t.catalogue, t.insert = next, ""
+	d.choose(t)
+	return missing, nil
 }
 
 // indexOf is the place of the column of exactly that name among ours, or -1.
@@ -130,15 +154,17 @@ func (d *postgres) indexOf(name string) int {
 
 // choose takes the fastest form in which rows can be sent, unless a slower one
 // was found to be needed on this connection.
-func (d *postgres) choose() {
+func (d *postgres) choose(t *pgTable) {
 	best := copyBinary
 	switch {
-	case d.kind == 'v' || d.secured || d.cfg.autocommit(): // COPY FROM works on neither
+	case t.kind == 'v' || t.secured || d.cfg.autocommit(): // COPY FROM works on neither
 		best = insertRows
-	case !d.binary:
+	case d.cfg.OnConflict != nil:
+		best = insertRows
+	case !t.binary:
 		best = copyText
 	}
-	d.form = max(d.forced, best)
+	t.form = max(t.forced, best)
 }
 
 // form is how rows go to the server.

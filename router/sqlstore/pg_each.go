@@ -11,46 +11,64 @@ import (
 func (d *postgres) writeEach(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	d.auto.begin(msgs)
 	start, known := d.auto.next, len(d.auto.bad)
-	results, err := d.first(ctx, func() string { return "EXECUTE weir_print" })
-	if err != nil {
-		f, err := d.beginFailure(err)
+	if f, err := d.begin(ctx, msgs[start:]); f != nil || err != nil {
 		if f != nil {
 			err = d.judge(ctx, f, 1)
 		}
 		return err
 	}
-	if string(results[len(results)-1].Rows[0][0]) != d.print {
-		if err := d.readCatalogue(ctx); err != nil {
-			return err
+	of := make([]*pgTable, len(msgs)-start)
+	for _, t := range d.parts {
+		for _, i := range t.mine {
+			of[i] = t
 		}
 	}
-	d.encode(msgs[start:])
-	d.all()
-	for i := range d.bad {
-		d.bad[i].index += start
-	}
-	bad := append(d.auto.bad[:known:known], d.bad...)
-	for i := range d.len() {
-		f := d.put(ctx, i, i+1)
+	var bad []refused
+	for i, t := range of {
+		if t == nil { // surplus: begin has refused it
+			continue
+		}
+		f := d.putOne(ctx, t, int32(i))
 		switch {
 		case f == nil:
-			d.proven = true
 		case f.class == row || f.class == suspect:
 			d.metrics.refused.Inc()
-			bad = append(bad, refused{start + d.index[i], f.refusal})
+			bad = append(bad, refused{i, f.refusal})
 		default:
 			// Rows that weir itself refuses behind this one are found again.
-			next := start + d.index[i]
-			d.auto.stop(msgs, next, before(bad, next))
+			d.auto.stop(msgs, start+i, append(d.auto.bad, moved(before(append(bad, d.bad...), i), start)...))
 			return d.judge(ctx, f, 1)
 		}
 	}
-	if r := unproven(bad[known:], d.proven); r != nil {
-		d.auto.stop(msgs, start, bad[:known])
-		return held(d.table, r, len(msgs)-start)
+	d.bad = append(d.bad, bad...)
+	if t, r := d.unproven(); r != nil {
+		d.auto.stop(msgs, start, d.auto.bad[:known])
+		return held(t.table, r, len(msgs)-start)
 	}
 	d.metrics.repaired.Add(float64(d.s.repaired))
-	return d.auto.finish(msgs, bad, reject)
+	return d.auto.finish(msgs, append(d.auto.bad, moved(d.bad, start)...), reject)
+}
+
+// putOne stores one row.
+func (d *postgres) putOne(ctx context.Context, t *pgTable, i int32) *failure {
+	all := t.mine
+	t.mine = append(d.lone[:0], i)
+	d.start(t)
+	d.all()
+	d.lone, t.mine = t.mine, all
+	f := d.put(ctx, 0, d.len())
+	if f == nil && d.len() > 0 {
+		t.proven = true
+	}
+	return f
+}
+
+// moved are refused rows of what begins at message start.
+func moved(bad []refused, start int) []refused {
+	for i := range bad {
+		bad[i].index += start
+	}
+	return bad
 }
 
 // before are those of bad whose message comes before index.

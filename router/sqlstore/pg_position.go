@@ -69,16 +69,18 @@ COMMIT`, positionWait, d.positionTable(), run, literal(d.name), literal(host))
 
 // positionFailure ends the transaction in which a position was asked for.
 func (d *postgres) positionFailure(ctx context.Context, err error) error {
-	if d.conn == nil {
-		return err // of a new connection, finished
+	if done, ok := err.(finished); ok {
+		return done.error
 	}
 	f := pgFailure("read the position in "+d.positionTable(), err)
 	d.rollback(ctx)
 	switch f.code {
 	case "55P03":
 		f.err = fmt.Errorf("%w: a transaction that an earlier connection left is still under way", f.err)
-	case "42P01": // it has gone: the next connection makes it again
-		d.drop()
+	case "42P01": // it has gone
+		if err := d.makeAgain(ctx); err != nil {
+			return err
+		}
 		f.class = temp
 	case "42501":
 		return router.NeedsOperator(fmt.Errorf("%w: %s", f, d.positionGrants()))

@@ -9,13 +9,14 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-// rows are the messages of a transaction on their way into the form in use.
-// They are encoded while the first COPY sends them, so that the server works
+// rows are the messages of one table in a transaction on their way into the
+// form in use. They are encoded while the first COPY sends them, so that the server works
 // meanwhile; they are kept until the end for those that have to go again.
 type rows struct {
 	s     scratch
-	msgs  []*router.Message // until the end of Write
-	next  int               // of msgs, the first that is not encoded
+	t     *pgTable
+	msgs  []*router.Message // of the transaction, until the end of Write
+	next  int               // of t.mine, the first that is not encoded
 	buf   []byte
 	ends  []int // of each row, in buf
 	index []int // of its message
@@ -40,36 +41,36 @@ const (
 	someBytes  = 32 << 10 // that are encoded before they are sent
 )
 
-// encode begins anew, with nothing encoded yet.
-func (d *postgres) encode(msgs []*router.Message) {
+// start begins with the rows of a table, with nothing encoded yet.
+func (d *postgres) start(t *pgTable) {
 	if cap(d.buf) > keptBuffer {
 		d.buf = nil
 	}
-	d.msgs, d.next = msgs, 0
+	d.t, d.next = t, 0
 	d.buf, d.ends, d.index = d.buf[:0], d.ends[:0], d.index[:0]
-	d.bad, d.s.repaired = d.bad[:0], 0
+	t.bad, t.stored = len(d.bad), 0
 }
 
 // more encodes some more rows and returns their bytes; nil when there are none.
 // Rows that a column cannot take go to d.bad instead.
 func (d *postgres) more() []byte {
 	begin := len(d.buf)
-	for ; d.next < len(d.msgs) && len(d.buf)-begin < someBytes; d.next++ {
+	for ; d.next < len(d.t.mine) && len(d.buf)-begin < someBytes; d.next++ {
 		d.s.reset()
-		from := len(d.buf)
+		from, i := len(d.buf), int(d.t.mine[d.next])
 		var refusal *refusal
-		if d.form == copyText {
-			refusal = d.encodeText(d.msgs[d.next])
+		if d.t.form == copyText {
+			refusal = d.encodeText(d.msgs[i])
 		} else {
-			refusal = d.encodeBinary(d.msgs[d.next])
+			refusal = d.encodeBinary(d.msgs[i])
 		}
 		if refusal != nil {
 			d.buf = d.buf[:from]
-			d.bad = append(d.bad, refused{d.next, *refusal})
+			d.bad = append(d.bad, refused{i, *refusal})
 			continue
 		}
 		d.ends = append(d.ends, len(d.buf))
-		d.index = append(d.index, d.next)
+		d.index = append(d.index, i)
 	}
 	if len(d.buf) == begin {
 		return nil
@@ -84,11 +85,12 @@ func (d *postgres) all() {
 }
 
 // encodeBinary appends a row of COPY's binary form: the number of columns, then
-// each value behind its length. For INSERT the values are text.
+// each value behind its length. INSERT takes them from it: what the server is to
+// read is text there.
 func (d *postgres) encodeBinary(m *router.Message) *refusal {
 	buf := binary.BigEndian.AppendUint16(d.buf, uint16(len(d.columns)))
 	for i := range d.columns {
-		t := &d.types[i]
+		t := &d.t.types[i]
 		v := d.columns[i].cell(m, &d.s)
 		at := len(buf)
 		buf = append(buf, 0, 0, 0, 0)
@@ -100,15 +102,12 @@ func (d *postgres) encodeBinary(m *router.Message) *refusal {
 			continue
 		}
 		var code, why string
-		if d.form == copyBinary {
+		if !t.serverReads {
 			buf, code, why = t.append(buf, v, &d.s)
 		} else {
 			var text []byte
-			if text, code, why = t.text(v, &d.s); t.kind == pgBytea {
-				buf = hex.AppendEncode(append(buf, `\x`...), text)
-			} else {
-				buf = append(buf, text...)
-			}
+			text, code, why = t.text(v, &d.s)
+			buf = append(buf, text...)
 		}
 		if code != "" {
 			return d.refuseValue(i, code, why)
@@ -123,7 +122,7 @@ func (d *postgres) encodeBinary(m *router.Message) *refusal {
 func (d *postgres) encodeText(m *router.Message) *refusal {
 	buf := d.buf
 	for i := range d.columns {
-		t := &d.types[i]
+		t := &d.t.types[i]
 		v := d.columns[i].cell(m, &d.s)
 		if i > 0 {
 			buf = append(buf, '\t')
@@ -177,24 +176,7 @@ func (d *postgres) refuseNull(i int) *refusal {
 }
 
 func (d *postgres) refuseValue(i int, code, why string) *refusal {
-	return &refusal{code: code, column: d.columns[i].name, reason: "the value " + why, sure: d.types[i].sure}
-}
-
-// params points params at the values of the row that begins at data, an INSERT's, and
-// returns what lies behind it.
-func (r *rows) params(data []byte, params [][]byte) ([][]byte, []byte) {
-	n := int(binary.BigEndian.Uint16(data))
-	for data = data[2:]; n > 0; n-- {
-		size := int(int32(binary.BigEndian.Uint32(data)))
-		data = data[4:]
-		if size < 0 {
-			params = append(params, nil)
-			continue
-		}
-		params = append(params, data[:size:size])
-		data = data[size:]
-	}
-	return params, data
+	return &refusal{code: code, column: d.columns[i].name, reason: "the value " + why, sure: d.t.types[i].sure}
 }
 
 var (

@@ -15,6 +15,7 @@ type pgType struct {
 	kind        pgKind
 	long        int    // characters at most; 0: any
 	words       string // as the server writes it
+	plain       string // the same without a length
 	notNull     bool
 	sure        bool // the type is the one that weir asks for
 	serverReads bool // values go as text, and the server says whether they fit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,7 +19,7 @@ func (d *postgres) write(ctx context.Context, span *router.Span, msgs []*router.
 	d.span = span
 	err := d.store(ctx, msgs, reject)
 	d.idle = err == nil && d.conn != nil
-	d.msgs, d.span = nil, nil
+	d.msgs, d.span, d.parts = nil, nil, d.parts[:0]
 	return err
 }
 
@@ -32,18 +33,28 @@ func (d *postgres) first(ctx context.Context, sql func() string) ([]*pgconn.Resu
 	}
 	d.drop()
 	if err := d.connect(ctx); err != nil {
-		return nil, err
+		return nil, finished{err}
+	}
+	if err := d.openParts(ctx); err != nil {
+		return nil, finished{err}
 	}
 	return d.execAll(ctx, sql())
 }
+
+// finished is an error as the writer is to see it.
+type finished struct{ error }
 
 func (d *postgres) store(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	if d.cfg.autocommit() {
 		return d.writeEach(ctx, msgs, reject)
 	}
+	if err := d.bound.check(len(msgs)); err != nil {
+		return err
+	}
 	f, err := d.transaction(ctx, msgs, reject)
 	if f == nil && err == nil {
 		d.slow, d.misled = 0, 0
+		d.bound.succeeded()
 		d.metrics.repaired.Add(float64(d.s.repaired))
 		return nil
 	}
@@ -63,31 +74,29 @@ func (d *postgres) transaction(ctx context.Context, msgs []*router.Message, reje
 	f := d.putAll(ctx)
 	for f != nil && f.class == otherForm {
 		d.rollback(ctx)
-		d.choose()
+		d.choose(f.table)
 		if f, err := d.begin(ctx, msgs); f != nil || err != nil {
 			return f, err
 		}
 		f = d.putAll(ctx)
 	}
-	stored := d.len()
 	if f != nil && (f.class == row || f.class == suspect) {
 		d.metrics.refused.Inc()
 		d.rollback(ctx)
-		print := d.print
+		print := f.table.print
 		if f, err := d.begin(ctx, msgs); f != nil || err != nil {
 			return f, err
 		}
-		if d.print != print {
+		if f.table.print != print {
 			f.row = 0 // the rows may be other ones now
 		}
-		d.all()
-		stored, f = d.careful(ctx, f)
+		f = d.carefulAll(ctx, f)
 	}
 	if f != nil {
 		return f, nil
 	}
-	if r := unproven(d.bad, d.proven || stored > 0); r != nil {
-		return nil, held(d.table, r, len(msgs))
+	if t, r := d.unproven(); r != nil {
+		return nil, held(t.table, r, len(t.mine))
 	}
 	if len(d.bad) > 0 {
 		if err := reject(letters(msgs, d.bad)); err != nil {
@@ -101,9 +110,28 @@ func (d *postgres) transaction(ctx context.Context, msgs []*router.Message, reje
 	if tag := result.CommandTag.String(); tag != "COMMIT" {
 		return &failure{class: ours, err: fmt.Errorf("commit: the server answered %s", tag)}, nil
 	}
-	d.proven = d.proven || stored > 0
+	for _, t := range d.parts {
+		t.proven = t.proven || t.stored > 0
+	}
 	if d.span != nil {
 		d.reached.set(d.span.Run, d.span.To)
+	}
+	return nil, nil
+}
+
+// unproven returns the first refusal that may not be the row's fault, and its table.
+func (d *postgres) unproven() (*pgTable, *refused) {
+	if d.cfg.rejectSchemaErrors() {
+		return nil, nil
+	}
+	for i := range d.bad {
+		if r := &d.bad[i]; !r.sure {
+			for _, t := range d.parts {
+				if _, mine := slices.BinarySearch(t.mine, int32(r.index)); mine && !t.proven && t.stored == 0 {
+					return t, r
+				}
+			}
+		}
 	}
 	return nil, nil
 }
@@ -123,56 +151,85 @@ func (d *postgres) commitFailure(err error) *failure {
 	return f
 }
 
-// begin opens the transaction and prepares to encode msgs for the table as it is now.
+// begin opens the transaction and prepares to encode msgs for their tables as they are now.
 func (d *postgres) begin(ctx context.Context, msgs []*router.Message) (*failure, error) {
 	for range 5 {
 		if d.conn == nil {
 			return &failure{class: temp, err: errors.New("begin: the connection was lost")}, nil
 		}
+		if err := d.assign(ctx, msgs); err != nil {
+			return nil, err
+		}
 		results, err := d.first(ctx, d.beginSQL)
 		if err != nil {
-			return d.beginFailure(err)
+			f, err := d.beginFailure(err)
+			if f == nil || f.code != "42P01" {
+				return f, err
+			}
+			d.rollback(ctx)
+			if err := d.makeAgain(ctx); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if err := d.positionMoved(results); err != nil {
 			return nil, err
 		}
-		if last := results[len(results)-1]; len(last.Rows) == 1 && string(last.Rows[0][0]) == d.print {
-			d.encode(msgs)
+		if d.unchanged(results) {
+			d.msgs, d.bad, d.s.repaired = msgs, d.bad[:0], 0
+			for _, i := range d.surplus {
+				d.bad = append(d.bad, refused{int(i), refusal{code: "tables", reason: "its table would be one more than max_tables allows", sure: true}})
+			}
 			return nil, nil
 		}
 		d.rollback(ctx)
-		if d.conn == nil {
-			continue
-		}
-		if err := d.readCatalogue(ctx); err != nil {
-			return nil, err
-		}
 	}
-	return &failure{class: temp, err: fmt.Errorf("begin: the definition of table %s keeps changing", d.table)}, nil
+	return &failure{class: temp, err: errors.New("begin: the definitions of the tables keep changing")}, nil
+}
+
+// unchanged compares the fingerprints at the end of a BEGIN's results with what
+// is known, and closes the tables that are not as they were.
+func (d *postgres) unchanged(results []*pgconn.Result) bool {
+	same := true
+	prints := results[len(results)-len(d.parts):]
+	for i, t := range d.parts {
+		t.open = len(prints[i].Rows) == 1 && string(prints[i].Rows[0][0]) == t.print
+		same = same && t.open
+	}
+	return same
 }
 
 func (d *postgres) beginSQL() string {
 	var b strings.Builder
-	b.WriteString("BEGIN; ")
-	if d.deferred {
-		// What the server would find at COMMIT it finds at the end of a statement.
-		b.WriteString("SET CONSTRAINTS ALL IMMEDIATE; ")
-	}
-	if d.lockable {
-		fmt.Fprintf(&b, "LOCK TABLE ONLY %s IN ROW EXCLUSIVE MODE; ", d.table.sql())
+	if !d.cfg.autocommit() {
+		b.WriteString("BEGIN; ")
+		for _, t := range d.parts {
+			if t.deferred {
+				// What the server would find at COMMIT it finds at the end of a statement.
+				b.WriteString("SET CONSTRAINTS ALL IMMEDIATE; ")
+				break
+			}
+		}
+		for _, t := range d.parts {
+			if t.lockable {
+				fmt.Fprintf(&b, "LOCK TABLE ONLY %s IN ROW EXCLUSIVE MODE; ", t.sql())
+			}
+		}
 	}
 	if d.span != nil {
 		b.WriteString(d.positionSQL())
 	}
-	b.WriteString("EXECUTE weir_print")
+	for _, t := range d.parts {
+		fmt.Fprintf(&b, "EXECUTE weir_print(%s); ", literal(t.sql()))
+	}
 	return b.String()
 }
 
-// beginFailure sorts what first answered: an error of connect is finished, the
-// server's own is not.
+// beginFailure sorts what first answered: what is finished stays, the server's
+// own is an error in answer to no row.
 func (d *postgres) beginFailure(err error) (*failure, error) {
-	if d.conn == nil {
-		return nil, err
+	if done, ok := err.(finished); ok {
+		return nil, done.error
 	}
 	f := pgFailure("begin", err)
 	switch f.class {
@@ -182,10 +239,16 @@ func (d *postgres) beginFailure(err error) (*failure, error) {
 	default:
 		f.class = operator
 	}
-	if f.code == "42P01" { // the table has gone: the next connection makes it again
-		f.class = down
-	}
 	return f, nil
+}
+
+// makeAgain is for when a table has gone: what is missing is made where that is allowed.
+func (d *postgres) makeAgain(ctx context.Context) error {
+	d.closeTables()
+	if d.conn == nil || d.cfg.autocommit() {
+		return nil
+	}
+	return d.createPositions(ctx)
 }
 
 // rollback ends the transaction, if there is one. Where that fails the
@@ -203,39 +266,21 @@ func (d *postgres) rollback(ctx context.Context) {
 	}
 }
 
-// judge makes of a failure what the writer is to see.
-func (d *postgres) judge(ctx context.Context, f *failure, n int) error {
-	if f.class != slow {
-		d.slow = 0
-	}
-	if f.class != ours {
-		d.misled = 0
-	}
-	switch f.class {
-	case down:
-		d.drop()
-	case ours:
-		d.drop()
-		if d.misled++; d.misled == 1 {
-			return f // a fresh connection may have none of it
+// carefulAll stores the rows of all tables, in a transaction in which the server
+// refused one of them before.
+func (d *postgres) carefulAll(ctx context.Context, first *failure) *failure {
+	for _, t := range d.parts {
+		d.start(t)
+		d.all()
+		var here *failure
+		if first.table == t {
+			here = first
 		}
-	case slow:
-		d.rollback(ctx)
-		if d.slow++; d.slow < 3 || d.conn == nil {
+		stored, f := d.careful(ctx, here)
+		if f != nil {
 			return f
 		}
-		if _, err := d.exec(ctx, "SELECT 1"); err != nil {
-			return f
-		}
-		d.slow = 0
-		if n > 1 || d.proven {
-			return router.Permanent(f)
-		}
-	case suspect: // at COMMIT, so nobody knows which row
-		if n > 1 || d.proven {
-			return router.Permanent(f)
-		}
-		return router.NeedsOperator(f)
+		t.stored = stored
 	}
-	return f.told()
+	return nil
 }

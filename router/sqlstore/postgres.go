@@ -16,25 +16,30 @@ type postgres struct {
 	*Store
 	conn *pgconn.PgConn // nil: to be opened
 
-	catalogue
-	proven bool // a row was stored under the catalogue
-	form   form
-	forced form         // no faster one works on this connection
-	ready  map[int]bool // INSERT of so many rows is prepared on conn
-	idle   bool         // conn was good at the end of the last Write or Position
+	idle bool // conn was good at the end of the last Write or Position
 
 	reached reached
 	self    backend      // that of conn, or of the connection before
 	span    *router.Span // of the Write under way; nil: no position
 
+	pgTables
 	rows
+	insertion
 	bad    []refused
 	slow   int // transactions in a row that ended as slow
+	bound  bound
 	misled int // in a row that ended as ours
 	auto   resumed
 }
 
-func newPostgres(s *Store) *postgres { return &postgres{Store: s} }
+func newPostgres(s *Store) *postgres {
+	d := &postgres{Store: s}
+	d.known = map[string]*pgTable{}
+	if s.naming.fixed != "" {
+		d.newTable(s.naming.fixed)
+	}
+	return d
+}
 
 func (d *postgres) connect(ctx context.Context) (err error) {
 	if d.conn != nil && !d.conn.IsClosed() {
@@ -73,9 +78,6 @@ func (d *postgres) connect(ctx context.Context) (err error) {
 	if err := d.takeOver(ctx); err != nil {
 		return err
 	}
-	if err := d.create(ctx); err != nil {
-		return err
-	}
 	if !d.cfg.autocommit() {
 		if err := d.createPositions(ctx); err != nil {
 			return err
@@ -83,10 +85,13 @@ func (d *postgres) connect(ctx context.Context) (err error) {
 		d.prunePositions(ctx)
 	}
 	// Planned once: it runs in every transaction.
-	if _, err := d.exec(ctx, "PREPARE weir_print AS "+d.printSQL()); err != nil {
+	if _, err := d.exec(ctx, "PREPARE weir_print(text) AS "+printSQL("$1")); err != nil {
 		return beforeRows(pgFailure("prepare", err))
 	}
-	return d.readCatalogue(ctx)
+	if t := d.known[d.naming.fixed]; t != nil {
+		return d.open(ctx, t)
+	}
+	return d.findTables(ctx)
 }
 
 // beforeRows is f as the writer is to see it when no row was sent yet: it
@@ -120,56 +125,6 @@ func (d *postgres) execAll(ctx context.Context, sql string) ([]*pgconn.Result, e
 	return results, results[len(results)-1].Err
 }
 
-// create makes the table and its indexes when there is none.
-func (d *postgres) create(ctx context.Context) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (", d.table.sql())
-	for i := range d.columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s %s", quote(d.columns[i].name), d.columns[i].pgDeclared())
-	}
-	b.WriteString(")")
-	for _, name := range d.cfg.indexes() {
-		fmt.Fprintf(&b, "; CREATE INDEX IF NOT EXISTS %s ON %s (%s)", quote(d.table.name+"_"+name+"_idx"), d.table.sql(), quote(name))
-	}
-	made, err := d.make(ctx, d.table, b.String())
-	if f, ok := err.(*failure); ok {
-		return beforeRows(f)
-	}
-	if made {
-		d.log.Info("created the table", "table", d.table.String(), "columns", len(d.columns))
-	}
-	return err
-}
-
-// make runs statements that make table t when there is none, in a transaction of
-// their own. Other sessions may be doing the same. An error of the statements is a *failure.
-func (d *postgres) make(ctx context.Context, t table, sql string) (made bool, err error) {
-	attempt := "create table " + t.String()
-	result, err := d.exec(ctx, "SELECT to_regclass("+literal(t.sql())+") IS NULL")
-	if err != nil {
-		return false, beforeRows(pgFailure("look for table "+t.String(), err))
-	}
-	if string(result.Rows[0][0]) != "t" {
-		return false, nil
-	}
-	_, err = d.exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)); %s; COMMIT", literal("weir "+t.sql()), sql))
-	if err == nil {
-		return true, nil
-	}
-	f := pgFailure(attempt, err)
-	if _, err := d.exec(ctx, "ROLLBACK"); err != nil {
-		return false, beforeRows(pgFailure(attempt, err))
-	}
-	switch f.code {
-	case "42P07", "42710", "23505": // somebody else was quicker
-		return false, nil
-	}
-	return false, f
-}
-
 // drop closes the connection; the next Write opens another.
 func (d *postgres) drop() {
 	if d.conn == nil {
@@ -178,7 +133,8 @@ func (d *postgres) drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), pgCloseTimeout)
 	defer cancel()
 	d.conn.Close(ctx)
-	d.conn, d.ready, d.forced, d.idle = nil, nil, 0, false
+	d.conn, d.idle = nil, false
+	d.closeTables()
 	d.reached = reached{}
 }
 

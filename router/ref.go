@@ -12,7 +12,7 @@ import (
 //
 //	hostname         one of the message's own keys (KeyNames)
 //	fields           all fields, as a JSON object
-//	fields.NAME      the field of that name; what follows the first dot is the name, dots and all
+//	fields.NAME      the field of that name, dots and all; or else the path NAME through objects
 //	sd.ID            the parameters of that structured-data element, as a JSON object
 //	sd.ID.PARAM      the first parameter of that name; what follows the last dot is PARAM
 type Ref struct {
@@ -84,8 +84,11 @@ func (r *Ref) Append(dst []byte, m *Message) ([]byte, bool) {
 			return AppendFields(dst, m.Fields), true
 		}
 	case RefField:
-		if f := m.Field(bytesOf(r.Name)); f != nil && f.Value.Kind != Null {
-			return AppendText(dst, f.Value), true
+		if v, grown, ok := r.Value(m, dst); ok {
+			if len(grown) > len(dst) {
+				return grown, true // an unescaped text, already where it belongs
+			}
+			return AppendText(dst, v), true
 		}
 	case RefElement:
 		if e := r.Element(m); e != nil {

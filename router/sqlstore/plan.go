@@ -111,12 +111,11 @@ func (c *column) replaced(v cell, s *scratch) cell {
 func refCell(r *router.Ref, m *router.Message, s *scratch) cell {
 	switch r.Kind {
 	case router.RefField:
-		for i := range m.Fields {
-			if string(m.Fields[i].Name) == r.Name {
-				return cellOf(m.Fields[i].Value)
-			}
+		v, grown, ok := r.Value(m, s.buf)
+		if s.buf = grown; !ok {
+			return cell{}
 		}
-		return cell{}
+		return cellOf(v)
 	case router.RefParam:
 		if p := r.Param(m); p != nil {
 			return cell{kind: cellText, data: p.Value}

@@ -252,3 +252,19 @@ func TestSQLiteOtherDefinitionsUnproveNothing(t *testing.T) {
 		t.Error("the tables are out of order")
 	}
 }
+
+func TestSQLiteColumnsFromEverywhere(t *testing.T) {
+	empty := ""
+	d := openLite(t, Config{Indexes: []string{}, Columns: columns(
+		"literal", Column{From: "fields.a.b", Type: "TEXT"}, "path", Column{From: "fields.user.name", Type: "TEXT"},
+		"number", Column{From: "fields.user.age", Type: "INTEGER"}, "param", "sd.cart@32473.items", "element", "sd.cart@32473",
+		"line", Column{Template: "${hostname}: ${fields.user.name:-nobody}"}, "site", Column{Value: &Constant{Text: "plant-7"}},
+		"blank", Column{From: "fields.blank", NullIf: &empty, Default: &Constant{Text: "0", Typed: true}, Type: "INTEGER"}, "all", "fields")})
+	m := with(message("x"), "a.b", text("dotted"))
+	with(m, "user", router.Value{Kind: router.Object, Bytes: []byte(`{"name":"eve","age":41}`)})
+	with(m, "blank", text(""))
+	d.mustWrite(m, message("y"))
+	d.want("SELECT * FROM logs",
+		`dotted|eve|41|3|{"items":"3"}|web1: eve|plant-7|0|{"a.b":"dotted","user":{"name":"eve","age":41},"blank":""}`,
+		`NULL|NULL|NULL|3|{"items":"3"}|web1: nobody|plant-7|0|NULL`)
+}

@@ -33,16 +33,20 @@ func (w *writer) feed() {
 // fill brings what is pushed into the spool, and behind a sync into the queue,
 // until the writer is closed or ctx, the drain, ends.
 func (w *writer) fill(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var fresh []queued // appended and not synced
+	var due time.Time  // for the sync
 	defer func() {
+		for _, q := range fresh { // they may be on the disk, but nobody knows
+			q.b.receipt.settle(false)
+			q.b.done(w.outlet, q.share)
+		}
 		w.mu.Lock()
 		w.filled = true
 		w.mu.Unlock()
 		w.nudge()
 	}()
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	var fresh []queued // appended and not synced
-	var due time.Time  // for the sync
 	for ctx.Err() == nil {
 		w.mu.Lock()
 		incoming, closed := w.incoming, w.closed
@@ -78,10 +82,6 @@ func (w *writer) fill(ctx context.Context) {
 		case <-timer.C:
 		case <-ctx.Done():
 		}
-	}
-	for _, q := range fresh { // they may be on the disk, but nobody knows
-		q.b.receipt.settle(false)
-		q.b.done(w.outlet, q.share)
 	}
 }
 

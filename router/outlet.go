@@ -3,6 +3,7 @@ package router
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // An outlet is a destination of the configuration: one writer for each of its
@@ -14,6 +15,9 @@ type outlet struct {
 	whenFull WhenFull
 	share    []claim // its pool of the budget
 	writers  []*writer
+
+	settling sync.Mutex
+	settled  bool // dead letters of earlier processes are
 }
 
 // addDestinations makes the outlets, and the budget with a share for each.

@@ -63,7 +63,7 @@ type Positioner interface {
 	Position(ctx context.Context, run RunID) (at uint64, known bool, err error)
 
 	// WriteAt is Write, and moves the run's position from span.From to span.To
-	// with it. When the position is not span.From nothing is stored, and the error
+	// with it; without msgs it moves the position alone. When the position is not span.From nothing is stored, and the error
 	// is ErrMoved; then Position asks the database anew.
 	WriteAt(ctx context.Context, span Span, msgs []*Message, reject func([]Rejected) error) error
 }
@@ -113,9 +113,9 @@ type Spool interface {
 	Seek(run RunID, at uint64) (passed int)
 
 	// Rewind puts the reader back before the first message that is not acknowledged,
-	// or, with all, before the oldest that is still there, and returns how many
-	// messages more are to be read now. After Open the reader is before the first
-	// that is not acknowledged.
+	// and returns how many messages more are to be read now. With all it takes back
+	// every acknowledgement first, so that this is the oldest message that is still there. After Open the
+	// reader is before the first that is not acknowledged.
 	Rewind(all bool) (messages int)
 
 	// Expire removes messages that were not read yet and are older than the
@@ -125,6 +125,10 @@ type Spool interface {
 	// Ack says that all messages before and up to number at of run are durable in the destination,
 	// or given up. Their space is free a minute later. The reader moves behind them if it is before.
 	Ack(run RunID, at uint64)
+
+	// Acked is the last place that Ack was called with, also by processes before
+	// this one, as far as that was noted; 0: nowhere yet.
+	Acked() (run RunID, at uint64)
 
 	// Backlog tells what is not acknowledged.
 	Backlog() Backlog

@@ -40,13 +40,9 @@ func (w *writer) store(ctx context.Context, t transaction) bool {
 			half := len(t.msgs) / 2
 			return w.store(ctx, t.part(0, half)) && w.store(ctx, t.part(half, len(t.msgs)))
 		case IsPermanent(err):
-			culprit := []Rejected{{Message: t.msgs[0], Number: t.to(), Code: "permanent", Reason: err.Error()}}
-			if err = w.keep(ctx, Span{t.run, from, t.to()}, culprit); err == nil {
-				w.told.refuses(w, 1, culprit[0])
-				w.works(w.done) // which is not moved: the next transaction does that
-				w.finish(1, 1, reached{t.run, t.to()})
-				w.last = attempt{}
-				return true
+			culprit := Rejected{Message: t.msgs[0], Number: t.to(), Code: "permanent", Reason: err.Error()}
+			if err = w.refuse(ctx, Span{t.run, from, t.to()}, culprit); err == nil {
+				continue // the position has moved: it is skipped
 			}
 		}
 		w.told.waits(w, err)
@@ -74,9 +70,6 @@ func (w *writer) write(ctx context.Context, span Span, t transaction) error {
 		}
 	}
 	w.last = attempt{span: span}
-	if w.through.run == t.run { // the letter of a lone culprit stays
-		w.last.span.From = max(span.From, w.through.at)
-	}
 	reject := func(rows []Rejected) error {
 		i := 0
 		for k := range rows {
@@ -107,6 +100,20 @@ func (w *writer) write(ctx context.Context, span Span, t transaction) error {
 		m.write.WithLabelValues(w.outlet.name).Observe(time.Since(began).Seconds())
 	}
 	return err
+}
+
+// refuse puts the culprit, which stands alone, into the dead letters, and moves the position over it.
+func (w *writer) refuse(ctx context.Context, span Span, culprit Rejected) error {
+	w.last = attempt{span: span, lettered: true, refused: 1}
+	if err := w.keep(ctx, span, []Rejected{culprit}); err != nil {
+		return err
+	}
+	w.told.refuses(w, 1, culprit)
+	if w.at == nil {
+		w.done = reached{span.Run, span.To}
+		return nil
+	}
+	return w.at.WriteAt(ctx, span, nil, nil)
 }
 
 // works notes a success.
@@ -140,27 +147,51 @@ func (w *writer) pause(ctx context.Context, err error) bool {
 func (w *writer) locate(ctx context.Context, t transaction) (from uint64, err error) {
 	if w.at == nil {
 		from = t.numbers[0] - 1
-	} else if from, _, err = w.at.Position(ctx, t.run); err != nil {
-		return 0, err
-	}
-	if w.settled {
-		return from, nil
+		if w.done.run == t.run {
+			from = max(from, w.done.at)
+		}
+		return from, w.settleLetters(ctx)
 	}
 	if err := w.settleLetters(ctx); err != nil {
 		return 0, err
 	}
-	w.settled = true
-	return from, nil
+	from, _, err = w.at.Position(ctx, t.run)
+	return from, err
+}
+
+// compare looks once, before anything is written, whether the destination has
+// all that the spool knows to be committed: it may have been put back meanwhile.
+// Where it lacks something, everything that is still there is read again.
+func (w *writer) compare(ctx context.Context) error {
+	if w.at == nil || w.compared {
+		return nil
+	}
+	if run, acked := w.spool.Acked(); acked > 0 {
+		at, _, err := w.at.Position(ctx, run)
+		if err != nil {
+			return err
+		}
+		if at < acked {
+			w.told.wentBack(w, acked-at)
+			w.goBack(true)
+		}
+		w.told.works(w)
+	}
+	w.compared = true
+	return nil
 }
 
 // settleLetters finds out which letters of processes that died are void: those
-// of transactions that were never committed.
+// of transactions that were never committed. The destination's first writer that
+// connects does it; the others wait, because they may be about to write such a transaction again.
 func (w *writer) settleLetters(ctx context.Context) error {
-	letters, name := w.outlet.router.letters, w.outlet.name
-	if letters == nil { // nothing is ever rejected
+	o, letters := w.outlet, w.outlet.router.letters
+	o.settling.Lock()
+	defer o.settling.Unlock()
+	if o.settled || letters == nil {
 		return nil
 	}
-	runs, err := letters.Unsettled(ctx, name)
+	runs, err := letters.Unsettled(ctx, o.name)
 	if err != nil {
 		return err
 	}
@@ -174,36 +205,28 @@ func (w *writer) settleLetters(ctx context.Context) error {
 		if !known { // the database forgot, or never heard of positions
 			at = 1<<64 - 1
 		}
-		if err := letters.Settle(ctx, name, run, at); err != nil {
+		if err := letters.Settle(ctx, o.name, run, at); err != nil {
 			return err
 		}
 	}
+	o.settled = true
 	return nil
 }
 
 // wentBack looks whether the destination has lost what it had committed: it was
 // put back to a backup, or its machine crashed without durable commits. With a
-// spool that still has it, it is read again, and wentBack reports true.
+// spool what is still there of it is read again, and wentBack reports true.
 func (w *writer) wentBack(t transaction, from uint64) bool {
-	if w.at == nil {
+	was := w.done
+	w.done = reached{t.run, from}
+	if was.run != t.run || from >= was.at {
 		return false
 	}
-	was, now := w.done, reached{t.run, from}
-	w.done = now
-	switch {
-	case was.run == t.run && from < was.at:
-		w.told.wentBack(w, was.at-from)
-	case was.run != t.run && from+1 < t.numbers[0]:
-		// At first sight: what is missing was acknowledged, or given up.
-	default:
-		return false
+	w.told.wentBack(w, was.at-from)
+	if w.spool != nil {
+		w.goBack(true)
 	}
-	if w.spool == nil || w.deep == now {
-		return false
-	}
-	w.deep = now
-	w.goBack(true)
-	return true
+	return w.spool != nil
 }
 
 // skip settles the messages of a transaction that are in the destination

@@ -51,10 +51,8 @@ type writer struct {
 	// Of run alone.
 	tx            transaction
 	done          reached // how far what the destination has reaches
-	through       reached // how far what is settled reaches
-	deep          reached // where the disk was read again from its beginning last
+	compared      bool    // the destination has what the spool knows to be committed
 	last          attempt
-	settled       bool // letters of earlier processes are
 	passing, slow backOff
 	lastUrgent    time.Time
 	tended        time.Time // when the destination is to be tended next
@@ -236,6 +234,13 @@ func (w *writer) run(ctx context.Context) {
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		if w.spool != nil {
+			if err := w.compare(ctx); err != nil {
+				w.told.waits(w, err)
+				if !w.pause(ctx, err) {
+					break
+				}
+				continue
+			}
 			w.read(ctx)
 		}
 		wait := w.untilDue()
@@ -324,7 +329,6 @@ gather:
 func (w *writer) finish(n, rejected int, to reached) {
 	w.outlet.settle(FateRejected, "", rejected)
 	w.outlet.settle(FateStored, "", n-rejected)
-	w.through = to
 	w.mu.Lock()
 	w.taken -= n
 	w.messages -= n

@@ -6,6 +6,7 @@ package routertest
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/weirlog/weir/router"
@@ -94,7 +95,14 @@ type Letters struct {
 	Fails func() error // when set, asked before each Keep
 
 	mu   sync.Mutex
-	kept map[router.LetterKey][]Letter
+	kept []entry
+	old  map[router.RunID]bool // unsettled
+}
+
+type entry struct {
+	key    router.LetterKey
+	number uint64
+	letter Letter
 }
 
 // A Letter is one rejected message as Letters keeps it.
@@ -109,38 +117,61 @@ func (l *Letters) Keep(_ context.Context, key router.LetterKey, rows []router.Re
 			return err
 		}
 	}
-	if l.kept == nil {
-		l.kept = map[router.LetterKey][]Letter{}
-	}
-	for k := range l.kept {
-		if key.Destination != "" && k.Destination == key.Destination && k.Span.Run == key.Span.Run && k.Span.To > key.Span.From {
-			delete(l.kept, k)
-		}
+	if key.Destination != "" {
+		l.remove(key.Destination, key.Span.Run, key.Span.From)
 	}
 	for _, r := range rows {
-		l.kept[key] = append(l.kept[key], Letter{string(r.Message.Text), r.Code, r.Column, r.Reason})
+		if key.Destination != "" && (r.Number <= key.Span.From || r.Number > key.Span.To) {
+			panic("BUG: a letter from outside of its transaction")
+		}
+		l.kept = append(l.kept, entry{key, r.Number, Letter{string(r.Message.Text), r.Code, r.Column, r.Reason}})
 	}
 	return nil
 }
 
-// Unsettled implements router.DeadLetters: nothing outlives the process.
-func (l *Letters) Unsettled(context.Context, string) ([]router.RunID, error) { return nil, nil }
+func (l *Letters) remove(destination string, run router.RunID, behind uint64) {
+	l.kept = slices.DeleteFunc(l.kept, func(e entry) bool {
+		return e.key.Destination == destination && e.key.Span.Run == run && e.number > behind
+	})
+}
+
+// Reopen is what a new process finds: letters of runs that are over.
+func (l *Letters) Reopen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.old = map[router.RunID]bool{}
+	for _, e := range l.kept {
+		l.old[e.key.Span.Run] = e.key.Destination != ""
+	}
+}
+
+// Unsettled implements router.DeadLetters.
+func (l *Letters) Unsettled(_ context.Context, destination string) (runs []router.RunID, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.kept {
+		if run := e.key.Span.Run; l.old[run] && e.key.Destination == destination && !slices.Contains(runs, run) {
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}
 
 // Settle implements router.DeadLetters.
-func (l *Letters) Settle(context.Context, string, router.RunID, uint64) error { return nil }
+func (l *Letters) Settle(_ context.Context, destination string, run router.RunID, at uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(destination, run, at)
+	return nil
+}
 
 // All returns the letters, sorted by text.
 func (l *Letters) All() (all []Letter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, rows := range l.kept {
-		all = append(all, rows...)
+	for _, e := range l.kept {
+		all = append(all, e.letter)
 	}
-	slices.SortFunc(all, func(a, b Letter) int {
-		if a.Text < b.Text {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b Letter) int { return strings.Compare(a.Text, b.Text) })
 	return all
 }

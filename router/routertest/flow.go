@@ -79,11 +79,11 @@ func Balanced(t testing.TB, l router.Ledger) {
 		t.Helper()
 		sum := uint64(0)
 		for _, e := range a.Fates {
-			if e.Fate != router.FateCreated {
+			if e.Fate != router.FateCreated && e.Fate != router.FateResumed {
 				sum += e.N
 			}
 		}
-		if a.InFlight != 0 || sum != a.Income+a.Sum(router.FateCreated) {
+		if a.InFlight != 0 || sum != a.Income+a.Sum(router.FateCreated)+a.Sum(router.FateResumed) {
 			t.Errorf("ledger of %s does not balance: income %d, fates %v, in flight %d", a.Name, a.Income, a.Fates, a.InFlight)
 		}
 	}

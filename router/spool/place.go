@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weirlog/weir/router"
@@ -145,6 +146,18 @@ func (s *Spool) backlog() (messages int) {
 		messages += g.messages()
 	}
 	return messages
+}
+
+// Acked implements router.Spool.
+func (s *Spool) Acked() (run router.RunID, at uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range slices.Backward(s.segments) {
+		if g.acked >= g.first {
+			return g.run, g.acked
+		}
+	}
+	return run, 0
 }
 
 // Backlog implements router.Spool.

@@ -15,7 +15,7 @@ import (
 
 const (
 	pgStatementTimeout = time.Minute      // unless statement_timeout says otherwise
-	pgAnswerMargin     = 10 * time.Second // the server is heard of so much later, at the latest
+	pgAnswerMargin     = 10 * time.Second // at most: the server is heard of so much later
 )
 
 // statementTimeout is how long a statement may take; 0: for ever.

@@ -60,7 +60,7 @@ func pgSettings(c *Config) (*pgconn.Config, error) {
 		settings.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	if limit := c.statementTimeout(); limit > 0 {
-		settings.AfterNetConnect = patient(limit + pgAnswerMargin)
+		settings.AfterNetConnect = patient(limit + min(limit, pgAnswerMargin))
 	}
 	return settings, nil
 }

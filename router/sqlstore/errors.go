@@ -174,7 +174,11 @@ func liteFailure(attempt string, err error) *failure {
 	if !ok {
 		c = operator
 	}
-	return &failure{class: c, code: code.String(), err: fmt.Errorf("%s: %s (%s)", attempt, liteWords(err), code)}
+	name := code.String()
+	if !strings.HasPrefix(name, "SQLITE_") { // an extended code that is younger than the binding
+		name = code.ToPrimary().String()
+	}
+	return &failure{class: c, code: name, err: fmt.Errorf("%s: %s (%s)", attempt, liteWords(err), name)}
 }
 
 // liteWords are SQLite's own words, without those of the binding.

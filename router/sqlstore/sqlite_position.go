@@ -138,7 +138,11 @@ func (d *lite) preparePositions() error {
 // does nothing while the clock is behind the newest of them, or so far ahead that it
 // may be the clock that moved. A failure leaves them for the next time.
 func (d *lite) prunePositions() {
-	now := time.Now().UTC()
+	now := time.Now()
+	if !d.tending.clock.Trusted(now) {
+		return
+	}
+	now = now.UTC()
 	old := " WHERE moved < ?1 AND run NOT IN (SELECT run FROM " + d.positions.sql + fmt.Sprintf(" ORDER BY moved DESC LIMIT %d", positionsLeft) +
 		") AND (SELECT max(moved) FROM " + d.positions.sql + ") BETWEEN ?1 AND ?2"
 	opts := &sqlitex.ExecOptions{Args: []any{now.Add(-positionsKept).Format(positionTime), now.Format(positionTime)}}

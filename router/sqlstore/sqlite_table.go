@@ -14,13 +14,14 @@ import (
 // liteTable is a table that rows go into.
 type liteTable struct {
 	table
-	version int64    // PRAGMA schema_version under which the types were read; 0: not read
-	has     []string // its columns
-	types   []liteType
-	sure    []bool // the type is the one that weir asks for
-	proven  bool   // a row was stored since then
-	single  bool   // one row a statement: a constraint of the table would keep half a statement
-	insert  [len(liteRows)]*sqlite.Stmt
+	version  int64    // PRAGMA schema_version under which the types were read; 0: not read
+	has      []string // its columns
+	types    []liteType
+	sure     []bool // the type is the one that weir asks for
+	proven   bool   // a row was stored since then
+	single   bool   // one row a statement: a constraint of the table would keep half a statement
+	triggers string // their definitions
+	insert   [len(liteRows)]*sqlite.Stmt
 
 	// Of the transaction that is being written:
 	pending  []int    // indexes of its messages
@@ -230,11 +231,15 @@ func (d *lite) readColumns(t *liteTable) (missing []*column, err error) {
 // readClauses looks for ON CONFLICT FAIL and RAISE(FAIL, …): they keep the rows
 // of a statement that come before the bad one.
 func (d *lite) readClauses(t *liteTable) error {
-	t.single = false
-	err := sqlitex.Execute(d.conn, "SELECT sql FROM "+quote(d.schemaName())+".sqlite_schema WHERE lower(tbl_name) = lower(?)", &sqlitex.ExecOptions{
+	t.single, t.triggers = false, ""
+	err := sqlitex.Execute(d.conn, "SELECT sql, type FROM "+quote(d.schemaName())+".sqlite_schema WHERE lower(tbl_name) = lower(?)", &sqlitex.ExecOptions{
 		Args: []any{t.name},
 		ResultFunc: func(s *sqlite.Stmt) error {
-			t.single = t.single || strings.Contains(strings.ToUpper(s.ColumnText(0)), "FAIL")
+			sql := s.ColumnText(0)
+			t.single = t.single || strings.Contains(strings.ToUpper(sql), "FAIL")
+			if s.ColumnText(1) == "trigger" {
+				t.triggers += sql
+			}
 			return nil
 		}})
 	if err != nil {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -206,7 +207,7 @@ func (d *lite) rows(t *liteTable, msgs []*router.Message, single bool, known int
 			return f
 		}
 		if n == 1 {
-			d.refuse(t, d.slots[0], d.refusal(f))
+			d.refuse(t, d.slots[0], d.refusal(t, f))
 			d.slots = d.slots[:0]
 			if d.conn.AutocommitEnabled() {
 				return f
@@ -233,19 +234,27 @@ func (d *lite) insertOne(t *liteTable, msgs []*router.Message, i int) *failure {
 	if f.class != row && f.class != suspect {
 		return f
 	}
-	d.refuse(t, i, d.refusal(f))
+	d.refuse(t, i, d.refusal(t, f))
 	if d.conn.AutocommitEnabled() && !d.cfg.autocommit() {
 		return f
 	}
 	return nil
 }
 
-// refusal is what SQLite has against a row.
-func (d *lite) refusal(f *failure) refusal {
+var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"|near .*`)
+
+// refusal is what SQLite has against a row, without the row's values.
+func (d *lite) refusal(t *liteTable, f *failure) refusal {
 	d.metrics.refused.Inc()
 	words := strings.TrimSuffix(strings.TrimPrefix(f.Error(), "insert: "), " ("+f.code+")")
 	r := refusal{code: f.code, column: columnIn(words), reason: words}
 	switch f.code {
+	case "SQLITE_CONSTRAINT_TRIGGER":
+		if !strings.Contains(t.triggers, "'"+strings.ReplaceAll(words, "'", "''")+"'") {
+			r.reason = "a trigger refuses it" // in words that it makes of values
+		}
+	case "SQLITE_ERROR":
+		r.reason = quoted.ReplaceAllString(words, "…") // may be a value
 	case "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_ROWID":
 		r.sure = true // there is a row of that key, so the table takes rows
 	}

@@ -83,51 +83,64 @@ func (d *lite) definitions(x *indexed) (names, texts []string) {
 	}
 }
 
-// openIndexes makes sure that the tables have their indexes.
+// openIndexes opens those of tables that a template names, so that they are
+// complete even where no row comes any more.
 func (d *lite) openIndexes() error {
-	for _, t := range d.stored() {
-		if err := d.openIndex(t); err != nil {
-			return err
+	c := &d.tending.index
+	if d.cfg.FullText != "" && d.naming.fixed == "" {
+		clear(c.tables)
+		tables, f := d.stored()
+		if f != nil {
+			return f.told()
+		}
+		for _, t := range tables {
+			if _, why, f := d.kept(t); f != nil || why != "" {
+				continue // nobody has said that it is ours
+			}
+			if _, err := d.openIndex(t); err != nil {
+				return err
+			}
 		}
 	}
-	d.tending.index.broken = false
+	c.broken = false
 	return nil
 }
 
 // openIndex makes sure that a table has its index, when the configuration asks
-// for it.
-func (d *lite) openIndex(t table) error {
+// for it. version is the schema's when that has changed it, else 0.
+func (d *lite) openIndex(t table) (version int64, err error) {
 	if d.cfg.FullText == "" {
-		return nil
-	}
-	c := &d.tending.index
-	if c.tables == nil {
-		c.tables = map[string]*indexed{}
+		return 0, nil
 	}
 	k, why, f := d.kept(t)
 	if f != nil {
-		return f.told()
+		return 0, f.told()
 	}
 	if why != "" {
-		return router.NeedsOperator(fmt.Errorf("full_text: table %s cannot have an index: %s", t, why))
+		return 0, router.NeedsOperator(fmt.Errorf("full_text: table %s cannot have an index: %s", t, why))
 	}
 	// Without it REPLACE would remove rows and leave them in the index.
 	if f := d.run("set up the full-text index", "PRAGMA recursive_triggers = ON"); f != nil {
-		return f.told()
+		return 0, f.told()
 	}
-	x := &indexed{kept: k}
-	fine, f := d.indexFits(x)
-	if f == nil && (!fine || c.broken) {
-		f = d.makeIndex(x)
-	}
-	if f == nil {
-		f = d.measureIndex(x)
-	}
+	c, x := &d.tending.index, &indexed{kept: k}
+	fits, f := d.indexFits(x)
 	if f != nil {
-		return f.told()
+		return 0, f.told()
+	}
+	if !fits || c.broken {
+		if version, err = d.makeIndex(x); err != nil {
+			return 0, err
+		}
+	}
+	if f := d.measureIndex(x); f != nil {
+		return 0, f.told()
+	}
+	if c.tables == nil {
+		c.tables = map[string]*indexed{}
 	}
 	c.tables[t.name] = x
-	return nil
+	return version, nil
 }
 
 // indexFits reports whether the index is there as weir makes it, and does not
@@ -176,25 +189,12 @@ func (d *lite) indexEnds(x *indexed) (low, high int64, some bool, f *failure) {
 }
 
 // makeIndex makes an empty index, instead of one that is there.
-func (d *lite) makeIndex(x *indexed) (f *failure) {
+func (d *lite) makeIndex(x *indexed) (version int64, err error) {
 	schema := quote(d.schemaName())
 	names, texts := d.definitions(x)
-	statements := []string{"BEGIN IMMEDIATE"}
-	for _, trigger := range names[1:] {
-		statements = append(statements, "DROP TRIGGER IF EXISTS "+schema+"."+quote(trigger))
-	}
-	statements = append(statements, "DROP TABLE IF EXISTS "+x.sql(""),
-		"CREATE VIRTUAL TABLE "+schema+"."+texts[0], "CREATE TRIGGER "+schema+"."+texts[1], "CREATE TRIGGER "+schema+"."+texts[2], "COMMIT")
-	for _, s := range statements {
-		if err := sqlitex.ExecuteTransient(d.conn, s, nil); err != nil {
-			f := notRows(liteFailure("make the full-text index "+x.name(), err))
-			if !d.conn.AutocommitEnabled() {
-				sqlitex.ExecuteTransient(d.conn, "ROLLBACK", nil)
-			}
-			return f
-		}
-	}
-	return nil
+	return d.define("make the full-text index "+x.name(),
+		"DROP TRIGGER IF EXISTS "+schema+"."+quote(names[1]), "DROP TRIGGER IF EXISTS "+schema+"."+quote(names[2]), "DROP TABLE IF EXISTS "+x.sql(""),
+		"CREATE VIRTUAL TABLE "+schema+"."+texts[0], "CREATE TRIGGER "+schema+"."+texts[1], "CREATE TRIGGER "+schema+"."+texts[2])
 }
 
 // measureIndex looks how much there is to be indexed.
@@ -215,7 +215,8 @@ func (d *lite) measureIndex(x *indexed) *failure {
 	default:
 		x.base, x.todo = minRowID, lowest-low
 	}
-	if x.older = x.todo > 0; x.older {
+	before := d.tending.index.tables[x.kept.name]
+	if x.older = x.todo > 0; x.older && (before == nil || !before.older) {
 		d.log.Info("the full-text index is being built, from the newest rows on, while rows go on being stored", "table", x.kept.String(), "rows", x.todo)
 	}
 	return nil
@@ -246,6 +247,7 @@ func (d *lite) indexOlder(now time.Time, _ bool) (worked bool, f *failure) {
 		f := d.run("index older text", fmt.Sprintf("INSERT INTO %s(rowid, %s) SELECT * FROM (SELECT %s, %[2]s FROM %[4]s WHERE %[3]s < coalesce((SELECT min(id) FROM %[5]s), ?) ORDER BY %[3]s DESC LIMIT ?) ORDER BY 1",
 			x.sql(""), column, id, x.kept.sql(), x.sql("_docsize")), x.base+1, c.rows)
 		if f != nil {
+			x.older = f.class == temp // else at the next connection
 			return false, f
 		}
 		n := int64(d.conn.Changes())

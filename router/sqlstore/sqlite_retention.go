@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,6 +106,13 @@ func (d *lite) beginPass(now time.Time, trusted bool) *failure {
 	case keep.Size > 0 && due(bySize) && d.tending.pages.used() > int64(keep.Size):
 		r.reason = removalReasons[bySize]
 	case keep.KeepFree > 0 && due(byKeepFree) && d.short():
+		// What the WAL holds may be enough.
+		if f := d.truncateWAL(); f != nil && f.class != temp {
+			return f
+		}
+		if !d.short() {
+			return nil
+		}
 		r.reason = removalReasons[byKeepFree]
 	case keep.Age > 0 && due(byAge) && trusted:
 		r.reason = removalReasons[byAge]
@@ -364,10 +372,17 @@ func (d *lite) oldest() (best *keptTable, rows int64, f *failure) {
 // keptTables are the tables of the destination of which rows can be removed: not
 // views, and not WITHOUT ROWID.
 func (d *lite) keptTables() (list []keptTable, f *failure) {
-	for _, t := range d.stored() {
+	tables, f := d.stored()
+	if f != nil {
+		return nil, f
+	}
+	for _, t := range tables {
 		k, why, f := d.kept(t)
 		if f != nil {
 			return nil, f
+		}
+		if why != "" && d.naming.fixed == "" {
+			continue // nobody has said that it is ours
 		}
 		if why != "" {
 			if _, ok := d.tending.said["remove rows of "+t.String()]; !ok {
@@ -404,8 +419,15 @@ func (d *lite) kept(t table) (k keptTable, why string, f *failure) {
 	case withoutRowid:
 		return k, "it is WITHOUT ROWID, so its rows have no order of arrival", nil
 	}
+	if d.naming.fixed == "" {
+		for i := range d.columns {
+			if !slices.Contains(names, strings.ToLower(d.columns[i].name)) {
+				return k, "it has other columns", nil
+			}
+		}
+	}
 	for _, k.rowid = range []string{"rowid", "_rowid_", "oid"} {
-		if !strings.Contains("\x00"+strings.Join(names, "\x00")+"\x00", "\x00"+k.rowid+"\x00") {
+		if !slices.Contains(names, k.rowid) {
 			return k, "", nil
 		}
 	}

@@ -70,6 +70,11 @@ func (d *lite) openTable(t *liteTable) error {
 	if err := d.readClauses(t); err != nil {
 		return err
 	}
+	if made, err := d.openIndex(t.table); err != nil {
+		return err
+	} else if made != 0 {
+		version = made
+	}
 	t.proven = t.proven && t.version == version
 	t.version = version
 	if _, f := d.statement(t, len(liteRows)-1); f != nil { // whatever is wrong with it shows now

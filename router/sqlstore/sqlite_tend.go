@@ -247,8 +247,24 @@ func notRows(f *failure) *failure {
 	return f
 }
 
-// stored are the tables into which rows are put.
-func (d *lite) stored() []table { return []table{d.table} }
+// stored are the tables into which rows are put. Where a template names them they
+// are all that are there of such names.
+func (d *lite) stored() (list []table, f *failure) {
+	if d.naming.fixed != "" {
+		return []table{d.table}, nil
+	}
+	err := sqlitex.Execute(d.conn, "SELECT name FROM "+quote(d.schemaName())+".sqlite_schema WHERE type = 'table'", &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error {
+			if name := s.ColumnText(0); d.naming.matches(name) {
+				list = append(list, table{d.naming.schema, name})
+			}
+			return nil
+		}})
+	if err != nil {
+		return nil, notRows(liteFailure("list the tables", err))
+	}
+	return list, nil
+}
 
 // schemaName is the name under which the connection knows the file that holds the tables.
 func (d *lite) schemaName() string {

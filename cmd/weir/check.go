@@ -57,6 +57,7 @@ func check(c *cobra.Command, connect bool) error {
 		defer closeGuests(host, guests)
 		s.tryPlaces(doc)
 		s.tryMemory(doc)
+		s.warnBuffers(doc)
 		if connect && doc.Err() == nil {
 			s.tryConnections(c.Context(), doc, site{log: log, stateDir: s.StateDir})
 		}

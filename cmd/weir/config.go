@@ -40,8 +40,8 @@ type route struct {
 
 // notYet are keys that later versions of weir know.
 var notYet = []string{
-	"sources.*.tls", "routes.*.match", "routes.*.else", "destinations.*.buffer.disk", "destinations.*.buffer.sync", "destinations.*.buffer.keep_free",
-	"destinations.*.connections", "destinations.*.pooler", "destinations.*.on_conflict", "destinations.*.partition", "destinations.*.retention", "destinations.*.alter",
+	"sources.*.tls", "routes.*.match", "routes.*.else",
+	"destinations.*.pooler", "destinations.*.on_conflict", "destinations.*.partition", "destinations.*.retention", "destinations.*.alter",
 	"filters.*.stack",
 }
 

@@ -21,11 +21,6 @@ type destination struct {
 	kind          *kind
 }
 
-// buffer says what happens when a destination's share of the memory is full.
-type buffer struct {
-	WhenFull string `yaml:"when_full"`
-}
-
 // severity is a word of RFC 5427 or syslog(3), or its number; off is -1.
 type severity int
 
@@ -95,7 +90,10 @@ func (d *destination) Check() []config.Problem {
 	if c, ok := d.Kind.(config.Checker); ok {
 		bad = c.Check()
 	}
-	bad = append(bad, config.OneOf("buffer.when_full", d.Buffer.WhenFull, string(router.Block), string(router.DropOldest), string(router.DropNewest))...)
+	bad = append(bad, d.Buffer.check()...)
+	if c, ok := d.Kind.(*sqlstore.Config); ok && d.Buffer.Disk > 0 && c.ExplicitCommits != nil && !*c.ExplicitCommits {
+		bad = append(bad, config.Problem{Path: "buffer.disk", What: "a disk buffer in front of a database without explicit commits would store rows twice after a crash", Hint: "leave explicit_commits out"})
+	}
 	if d.FlushLines < 1 || d.FlushLines > 1_000_000 {
 		bad = append(bad, config.Problem{Path: "flush_lines", What: fmt.Sprintf("%d rows make no transaction", d.FlushLines), Hint: "1 to 1000000"})
 	}

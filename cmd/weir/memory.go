@@ -16,6 +16,7 @@ import (
 // memorySum is what weir needs when everything is full.
 type memorySum struct {
 	messages, guests config.Size
+	buffers          config.Size // what is read back from disk buffers
 	linear           config.Size // of guests, what is not on Go's heap
 	rows             []string    // one for each filter
 }
@@ -28,6 +29,11 @@ const (
 // memorySum adds up what loaded filters may take. All filters are loaded.
 func (s *settings) memorySum(guests []*wasmhost.Guest) memorySum {
 	sum := memorySum{messages: s.Memory}
+	for _, e := range s.Destinations {
+		if e.Value.Buffer.Disk > 0 {
+			sum.buffers += config.Size(e.Value.connections()) * 2 * e.Value.FlushBytes // bytes, and as much for their structs
+		}
+	}
 	for i, e := range s.Filters {
 		n := runtime.GOMAXPROCS(0)
 		if e.Value.Instances == wasmhost.One {
@@ -53,12 +59,15 @@ func (s *settings) memorySum(guests []*wasmhost.Guest) memorySum {
 	return sum
 }
 
-func (m memorySum) total() config.Size { return m.messages + m.guests + ownMemory }
+func (m memorySum) total() config.Size { return m.messages + m.buffers + m.guests + ownMemory }
 
 func (s *settings) printSum(w io.Writer, guests []*wasmhost.Guest) {
 	sum := s.memorySum(guests)
 	fmt.Fprintf(w, "memory, when everything is full:\n")
 	fmt.Fprintf(w, "  %9s  messages in flight (memory:)\n", about(sum.messages))
+	if sum.buffers > 0 {
+		fmt.Fprintf(w, "  %9s  a transaction of each connection, read from its disk buffer\n", about(sum.buffers))
+	}
 	for _, row := range sum.rows {
 		fmt.Fprintln(w, row)
 	}

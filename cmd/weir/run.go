@@ -51,6 +51,7 @@ func run(c *cobra.Command) error {
 	if doc.Err() == nil {
 		s.resolve(doc)
 		s.tryMemory(doc)
+		s.warnBuffers(doc)
 	}
 	if doc.Err() != nil {
 		return refuse(c, doc)
@@ -180,21 +181,19 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 // openDestinations opens all of them or none; they are the router's then.
 func (p *plant) openDestinations(ctx context.Context, s *settings, rc *router.Config) error {
 	for i, e := range s.Destinations {
-		d, err := e.Value.kind.open(ctx, e.Value.Kind, site{name: e.Name, stateDir: s.StateDir, log: p.log})
+		all, err := e.Value.open(ctx, site{name: e.Name, stateDir: s.StateDir, log: p.log}, p.registry)
 		if err != nil {
 			return errors.Join(err, closeDestinations(rc.Destinations[:i]))
 		}
-		rc.Destinations[i].Destination = d
-		if m, ok := d.(prometheus.Collector); ok {
-			p.registry.MustRegister(m)
-		}
+		d := &rc.Destinations[i]
+		d.Destination, d.Spool, d.Sync, d.Beside = all[0].Destination, all[0].Spool, all[0].Sync, all[1:]
 	}
 	return nil
 }
 
 func closeDestinations(list []router.DestinationConfig) (err error) {
 	for _, d := range list {
-		err = errors.Join(err, d.Destination.Close())
+		err = errors.Join(err, closeConnections(append([]router.Connection{{Destination: d.Destination, Spool: d.Spool}}, d.Beside...)))
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func (s *settings) warnRoute(doc *config.Document, name string, r route, datagra
 			continue
 		}
 		if d.remote() {
-			if remote == "" && d.Buffer.WhenFull == string(router.Block) {
+			if remote == "" && d.Buffer.WhenFull == string(router.Block) && d.Buffer.Disk == 0 {
 				remote = to
 			}
 		} else {

@@ -43,6 +43,9 @@ type Config struct {
 	// ExplicitCommits wraps the rows in BEGIN and COMMIT (nil and true). Without,
 	// each row is its own transaction.
 	ExplicitCommits *bool `yaml:"explicit_commits"`
+	// Connections is how many write at once, each its own transactions; the rows
+	// of one sender go over one of them. 0: 1.
+	Connections int `yaml:"connections"`
 	// SessionStatements run on every new connection before everything but
 	// weir's own settings.
 	SessionStatements []string `yaml:"session_statements"`
@@ -119,6 +122,14 @@ func (c *Config) Check() []config.Problem {
 	bad = append(bad, c.checkCare()...)
 	if len(c.Columns) > 0 && len(c.AddColumns) > 0 {
 		add("add_columns", "put them into columns", "columns replaces the default columns, so there is nothing to add to")
+	}
+	switch {
+	case c.Connections < 0 || c.Connections > 64:
+		add("connections", "1 to 64", "%d connections", c.Connections)
+	case c.Connections > 1 && c.SQLite != "":
+		add("connections", "leave it out", "a SQLite file has one writer")
+	case c.Connections > 1 && c.autocommit():
+		add("connections", "leave explicit_commits out", "several connections need explicit commits")
 	}
 	columns := c.columns()
 	names := map[string]bool{}

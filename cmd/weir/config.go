@@ -41,7 +41,7 @@ type route struct {
 // notYet are keys that later versions of weir know.
 var notYet = []string{
 	"sources.*.tls", "routes.*.match", "routes.*.else",
-	"destinations.*.pooler", "destinations.*.on_conflict", "destinations.*.partition", "destinations.*.retention", "destinations.*.alter",
+	"destinations.*.pooler", "destinations.*.partition", "destinations.*.retention",
 	"filters.*.stack",
 }
 

@@ -28,7 +28,7 @@ type Tables struct {
 
 // OnConflict is `ignore`, or which key decides and what is updated.
 type OnConflict struct {
-	Ignore bool     `yaml:"-"`
+	Ignore bool
 	Key    []string `yaml:"key,required"`
 	Update []string `yaml:"update"` // nil: all columns but those of the key
 }
@@ -94,6 +94,8 @@ func (c *Config) checkTables() []config.Problem {
 		if c.MaxTables != 0 {
 			add("max_tables", "leave it out", "there is one table: its name has no value in it")
 		}
+	case c.SQLite != "" && c.autocommit():
+		add("explicit_commits", "leave it out, or one table", "false is not possible with several tables")
 	case names.prefix == "":
 		add("table", "logs_"+string(c.Table), "whoever sends messages could name any table: begin with text of your own")
 	}

@@ -109,7 +109,7 @@ func (d *postgres) positionMoved(results []*pgconn.Result) error {
 func (d *postgres) positionTable() string { return table{d.table.schema, positionTable}.sql() }
 
 const positionColumns = "run uuid PRIMARY KEY, pos bigint NOT NULL, destination text, host text, " +
-	"since timestamptz NOT NULL DEFAULT now(), moved timestamptz NOT NULL DEFAULT now()"
+	"moved timestamptz NOT NULL DEFAULT now()"
 
 func (d *postgres) positionGrants() string {
 	return fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO …", d.positionTable())

@@ -75,9 +75,15 @@ func (d *lite) openTable(t *liteTable) error {
 	} else if made != 0 {
 		version = made
 	}
-	t.proven = t.proven && t.version == version
-	t.version = version
+	if t.version != version {
+		t.finalize()
+		t.proven, t.version = false, version
+	}
 	if _, f := d.statement(t, len(liteRows)-1); f != nil { // whatever is wrong with it shows now
+		if on := d.cfg.OnConflict; on != nil && strings.Contains(f.Error(), "ON CONFLICT clause") {
+			f.err = fmt.Errorf("%w: CREATE UNIQUE INDEX %s.%s ON %s (%s)", f.err,
+				quote(d.schemaName()), quote(d.naming.index(t.table, "key")), quote(t.name), quoteAll(on.Key))
+		}
 		return beforeRows(f)
 	}
 	return nil
@@ -145,7 +151,7 @@ func (d *lite) createSQL(t *liteTable) []string {
 		fmt.Fprintf(&b, "%s %s", quote(d.columns[i].name), d.columns[i].liteDeclared())
 	}
 	if on := d.cfg.OnConflict; on != nil && !on.Ignore {
-		fmt.Fprintf(&b, ", UNIQUE (%s)", columnList(on.Key))
+		fmt.Fprintf(&b, ", UNIQUE (%s)", quoteAll(on.Key))
 	}
 	b.WriteString(") " + d.cfg.CreateSuffix)
 	statements := []string{b.String()}
@@ -260,7 +266,7 @@ func (d *lite) statement(t *liteTable, size int) (*sqlite.Stmt, *failure) {
 		return t.insert[size], nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", t.sql(), columnList(d.cfg.columns().Names()))
+	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", t.sql(), quoteAll(d.cfg.columns().Names()))
 	one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(d.columns)), ",") + ")"
 	b.WriteString(strings.TrimSuffix(strings.Repeat(one+",", n), ","))
 	b.WriteString(d.conflict)
@@ -290,23 +296,11 @@ func liteConflict(c *Config) string {
 	case on.Ignore:
 		return " ON CONFLICT DO NOTHING"
 	case len(c.updates()) == 0:
-		return fmt.Sprintf(" ON CONFLICT (%s) DO NOTHING", columnList(on.Key))
+		return fmt.Sprintf(" ON CONFLICT (%s) DO NOTHING", quoteAll(on.Key))
 	}
 	var set []string
 	for _, name := range c.updates() {
 		set = append(set, fmt.Sprintf("%s = excluded.%[1]s", quote(name)))
 	}
-	return fmt.Sprintf(" ON CONFLICT (%s) DO UPDATE SET %s", columnList(c.OnConflict.Key), strings.Join(set, ", "))
-}
-
-// columnList is names, quoted, between commas.
-func columnList(names []string) string {
-	var b strings.Builder
-	for i, n := range names {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quote(n))
-	}
-	return b.String()
+	return fmt.Sprintf(" ON CONFLICT (%s) DO UPDATE SET %s", quoteAll(c.OnConflict.Key), strings.Join(set, ", "))
 }

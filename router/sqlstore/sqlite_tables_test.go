@@ -133,7 +133,8 @@ func TestSQLiteTablesInAnAttachedFile(t *testing.T) {
 }
 
 func TestSQLiteMissingColumnsAreAdded(t *testing.T) {
-	cfg := Config{SQLite: "logs.db", Tables: Tables{Alter: true}, AddColumns: columns("n", Column{From: "fields.n", Type: "INTEGER DEFAULT 7"})}
+	cfg := Config{SQLite: "logs.db", Tables: Tables{Alter: true}, AddColumns: columns("n", Column{From: "fields.n", Type: "INTEGER DEFAULT 7"},
+		"must", Column{From: "message", Type: "TEXT not null"})}
 	dir := t.TempDir()
 	plain := open(t, dir, Config{SQLite: "logs.db"})
 	plain.mustWrite(messages(2)...)
@@ -206,7 +207,8 @@ func TestSQLiteOnConflict(t *testing.T) {
 	d.want("SELECT message FROM logs", "message 69")
 	d.query("DROP TABLE logs")
 	d.query("CREATE TABLE logs AS SELECT 1 AS id, 1 received_at, 1 timestamp, 1 facility, 1 severity, 1 hostname, 1 app_name, 1 proc_id, 1 msg_id, 1 structured_data, 1 fields, 1 message, 1 peer")
-	if err := d.tryWrite(messages(1)...); !router.IsNeedsOperator(err) || !strings.Contains(err.Error(), "ON CONFLICT clause does not match") {
+	if err := d.tryWrite(messages(1)...); !router.IsNeedsOperator(err) || !strings.Contains(err.Error(), "ON CONFLICT clause does not match") ||
+		!strings.Contains(err.Error(), `CREATE UNIQUE INDEX "main"."logs_key_idx" ON "logs" ("hostname", "app_name")`) {
 		t.Errorf("Write = %v", err)
 	}
 }

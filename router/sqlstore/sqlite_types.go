@@ -200,10 +200,13 @@ func (c *column) liteDeclared() string {
 	return "TEXT"
 }
 
-// liteAdded is the type of a column that weir adds to a table which may have rows.
+// liteAdded is the type of a column that weir adds to a table which may have rows:
+// they have no value.
 func (c *column) liteAdded() string {
-	if c.declared != "" {
-		return c.declared
+	const must = " NOT NULL"
+	declared := c.liteDeclared()
+	if n := len(declared) - len(must); n > 0 && strings.EqualFold(declared[n:], must) {
+		return declared[:n]
 	}
-	return strings.TrimSuffix(c.liteDeclared(), " NOT NULL")
+	return declared
 }

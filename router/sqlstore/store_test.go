@@ -177,6 +177,7 @@ func TestMistakesInTheConfigurationAreTold(t *testing.T) {
 	check(Config{SQLite: "a", Indexes: []string{"nope"}}, "indexes.0: no column nope")
 	check(Config{SQLite: "a", SessionStatements: []string{" "}}, "session_statements.0: an empty statement")
 	no := false
+	check(Config{SQLite: "a", ExplicitCommits: &no, Table: "logs_${app_name}"}, "explicit_commits: false is not possible with several tables")
 	if p := (&Config{SQLite: "a", ExplicitCommits: &no}).Check(); len(p) > 0 {
 		t.Error(p)
 	}

@@ -136,7 +136,7 @@ type Tender interface {
 type Rejected struct {
 	Message *Message
 	Number  uint64 // of the message in its run; set by the writer
-	Code    string // SQLSTATE, SQLite's extended result name, or a word of ours such as "verdict"
+	Code    string // SQLSTATE, SQLite's extended result name, or a word of ours such as "rejected"
 	Column  string // "" when not known
 	Reason  string // for people; the server's words; never values of the row
 }

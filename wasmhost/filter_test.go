@@ -48,7 +48,7 @@ func TestFailedCallIsUndoneAndOnlyTrapsCostTheInstance(t *testing.T) {
 	if held := g.Filter(0).Apply(t.Context(), b); held != nil {
 		t.Fatal(held)
 	}
-	want := []string{"keep a", "reject(failed) fail", "keep b", "reject(verdict) verdict", "keep c", "reject(verdict) reject", "skip skip", "reject(trap) trap", "keep d"}
+	want := []string{"keep a", "reject(failed) fail", "keep b", "reject(verdict) verdict", "keep c", "reject(rejected) reject", "skip skip", "reject(trap) trap", "keep d"}
 	if diff := cmp.Diff(want, outcomes(b)); diff != "" {
 		t.Error(diff)
 	}

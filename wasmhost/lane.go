@@ -156,7 +156,7 @@ func (l *lane) message(b *router.Batch, m *router.Message) (ok bool, stop *route
 			return true, nil
 		case reject:
 			l.in.undo()
-			b.Reject(m, "verdict", reasonOr(l.in.reason, "the filter gave no reason"))
+			b.Reject(m, "rejected", reasonOr(l.in.reason, "the filter gave no reason"))
 			return true, nil
 		}
 	}

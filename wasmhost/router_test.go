@@ -48,7 +48,7 @@ func TestLedgerBalancesUnderAHostileGuest(t *testing.T) {
 	if len(letters) != len(rejected) {
 		t.Errorf("%d dead letters, want %d", len(letters), len(rejected))
 	}
-	want := map[string]string{"s": "time", "t": "trap", "r": "verdict"}
+	want := map[string]string{"s": "time", "t": "trap", "r": "rejected"}
 	for _, text := range rejected {
 		if letters[text] != want[text[:1]] {
 			t.Errorf("%s: %q", text, letters[text])

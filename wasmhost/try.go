@@ -14,7 +14,7 @@ import (
 type Trial struct {
 	Verdict string   // keep, skip, drop or reject: what happens to the message
 	Failed  bool     // the filter failed: Verdict is what on_error made of it
-	Code    string   // of reject: verdict, or the cause of the failure
+	Code    string   // of reject: rejected, or the cause of the failure
 	Reason  string   // of reject
 	Record  []byte   // record JSON: with reject as it came, with drop as the filter left it
 	Emitted [][]byte // record JSON, in order

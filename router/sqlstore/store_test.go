@@ -198,6 +198,35 @@ func TestStoreKeepsTheContract(t *testing.T) {
 	})
 }
 
+func TestStoreKeepsPositions(t *testing.T) {
+	connect := func(t *testing.T, open func() (*Store, error)) func() router.Positioner {
+		return func() router.Positioner {
+			s, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			return s.Destination().(router.Positioner)
+		}
+	}
+	t.Run("sqlite", func(t *testing.T) {
+		routertest.Positioner(t, func(t *testing.T) (func() router.Positioner, func() []string) {
+			dir := t.TempDir()
+			d := open(t, dir, Config{SQLite: "logs.db"})
+			return connect(t, func() (*Store, error) { return Open(t.Context(), d.cfg, "db", dir, d.log) }), func() []string { return d.query("SELECT message FROM logs") }
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		routertest.Positioner(t, func(t *testing.T) (func() router.Positioner, func() []string) {
+			d := openPG(t, Config{})
+			if err := d.Connect(t.Context()); err != nil { // makes the table that texts reads
+				t.Fatal(err)
+			}
+			return connect(t, func() (*Store, error) { return Open(t.Context(), d.cfg, "db", "", d.log) }), func() []string { return d.query("SELECT message FROM logs") }
+		})
+	})
+}
+
 // unclosed leaves Close to the rig, which closes as well.
 type unclosed struct{ *Store }
 

@@ -4,11 +4,8 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -27,33 +24,40 @@ func newDLQCommand() *cobra.Command {
 		Short: "Look at the dead letters: messages that nobody would take",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newDLQListCommand(), newDLQShowCommand())
+	cmd.AddCommand(newDLQListCommand(), newDLQShowCommand(), newDLQReplayCommand(), newDLQPurgeCommand())
 	return cmd
 }
 
 func newDLQListCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "ls",
+		Use:   "ls [NUMBER...]",
 		Short: "List dead letters, the newest last",
-		Args:  cobra.NoArgs,
 	}
-	open := addDLQFlags(cmd, "auto")
-	n := cmd.Flags().IntP("number", "n", 100, "how many at most; 0: all")
+	place, which, format := addDLQPlace(cmd), addDLQSelection(cmd), addDLQFormat(cmd, "auto")
+	n := cmd.Flags().IntP("number", "n", 100, "how many at most, the newest; 0: all")
 	cmd.RunE = func(c *cobra.Command, _ []string) error {
 		if *n < 0 {
 			return usagef("-n %d: want 0 or more", *n)
 		}
-		reader, format, err := open(c)
+		asJSON, err := format(c)
+		if err != nil {
+			return err
+		}
+		selected, err := which.selection(time.Now())
+		if err != nil {
+			return err
+		}
+		reader, err := place.reader(c)
 		if err != nil || reader == nil {
 			return err
 		}
 		defer reader.Close()
-		letters, err := reader.List(deadletter.Selection{}, *n)
+		letters, err := reader.List(selected, *n)
 		if err != nil {
 			return err
 		}
 		out := bufio.NewWriter(c.OutOrStdout())
-		if format == "json" {
+		if asJSON {
 			for i := range letters {
 				writeLetterJSON(out, &letters[i])
 			}
@@ -71,13 +75,17 @@ func newDLQShowCommand() *cobra.Command {
 		Short: "Show all that is known of one dead letter",
 		Args:  cobra.ExactArgs(1),
 	}
-	open := addDLQFlags(cmd, "text")
+	place, format := addDLQPlace(cmd), addDLQFormat(cmd, "text")
 	cmd.RunE = func(c *cobra.Command, args []string) error {
-		n, err := strconv.ParseInt(args[0], 10, 64)
-		if err != nil || n < 1 {
-			return usagef("%s is no number of a dead letter (see weir dlq ls)", args[0])
+		n, err := letterNumber(args[0])
+		if err != nil {
+			return err
 		}
-		reader, format, err := open(c)
+		asJSON, err := format(c)
+		if err != nil {
+			return err
+		}
+		reader, err := place.reader(c)
 		if err != nil {
 			return err
 		}
@@ -90,7 +98,7 @@ func newDLQShowCommand() *cobra.Command {
 			return err
 		}
 		out := bufio.NewWriter(c.OutOrStdout())
-		if format == "json" {
+		if asJSON {
 			writeLetterJSON(out, &letter)
 		} else {
 			writeLetter(out, &letter)
@@ -100,40 +108,17 @@ func newDLQShowCommand() *cobra.Command {
 	return cmd
 }
 
-// addDLQFlags adds the flags that say where the letters are and how to show
-// them. The function that it returns opens the store; the reader is nil when
-// nothing was ever kept, which it tells on standard error. A state directory
-// that does not exist is an error: a misspelt one would look like good news.
-func addDLQFlags(cmd *cobra.Command, defaultFormat string) func(c *cobra.Command) (*deadletter.Reader, string, error) {
-	addConfigFlag(cmd)
-	dir := cmd.Flags().String("state-dir", "", "the `directory` where the router keeps its state (default: as configured)")
-	format := cmd.Flags().String("format", defaultFormat, "text, json, or auto (text on a terminal)")
-	return func(c *cobra.Command) (*deadletter.Reader, string, error) {
+// addDLQFormat adds the flag that says how to show letters; the function that it returns tells whether as JSON.
+func addDLQFormat(cmd *cobra.Command, standard string) func(c *cobra.Command) (asJSON bool, err error) {
+	format := cmd.Flags().String("format", standard, "text, json, or auto (text on a terminal)")
+	return func(c *cobra.Command) (bool, error) {
 		switch *format {
 		case "text", "json":
+			return *format == "json", nil
 		case "auto":
-			if *format = "json"; isTerminal(c.OutOrStdout()) {
-				*format = "text"
-			}
-		default:
-			return nil, "", usagef("--format %s: want text, json or auto", *format)
+			return !isTerminal(c.OutOrStdout()), nil
 		}
-		if *dir == "" {
-			s, doc := loadSettings(c)
-			if doc.Err() != nil {
-				return nil, "", refuse(c, doc)
-			}
-			*dir = s.StateDir
-		}
-		reader, err := deadletter.OpenReader(*dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			if _, err := os.Stat(*dir); err != nil {
-				return nil, "", fmt.Errorf("look for dead letters in the state directory: %w", err)
-			}
-			fmt.Fprintf(c.ErrOrStderr(), "no dead letters in %s: nothing was ever rejected there\n", *dir)
-			return nil, "", nil
-		}
-		return reader, *format, err
+		return false, usagef("--format %s: want text, json or auto", *format)
 	}
 }
 

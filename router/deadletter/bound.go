@@ -39,6 +39,7 @@ func (s *Store) look(ctx context.Context, now time.Time, expire bool) {
 	if s.conn == nil {
 		return
 	}
+	s.clock.Trusted(now) // it notices a jump between two calls
 	if expire {
 		var c change
 		if s.change(ctx, func() (err error) {
@@ -82,7 +83,7 @@ func (s *Store) tidy() (err error) {
 		if d.size, err = s.shrink(); err != nil && !errors.Is(err, errFull) { // that is told when there is something to keep
 			return err
 		}
-		return sqlitex.ExecuteTransient(s.conn, "DELETE FROM replays WHERE letter NOT IN (SELECT number FROM letters)", nil)
+		return sqlitex.ExecuteTransient(s.conn, "DELETE FROM replays WHERE letter <> 0 AND letter NOT IN (SELECT number FROM letters)", nil)
 	})
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func (s *Store) tidy() (err error) {
 
 // expire removes letters that are older than the configuration wants them.
 func (s *Store) expire(now time.Time) (int, error) {
-	if s.config.Age == 0 || !s.clock.trusted(now, now.Sub(s.opened)) {
+	if !s.clock.Trusted(now) || s.config.Age == 0 {
 		return 0, nil
 	}
 	const query = `DELETE FROM letters WHERE time >= ? AND
@@ -178,25 +179,5 @@ func (s *Store) tell(d drops) {
 	}
 }
 
-// A clock tells whether the wall clock may be used to judge ages. Boxes without
-// a battery start in 1970 and jump when they learn the time.
-type clock struct {
-	wall   time.Time     // read together with
-	ran    time.Duration // the monotonic clock
-	jumped bool          // then, and an hour has not passed since
-}
-
-// sane is a time that has passed wherever weir runs.
+// sane is a time that has passed wherever weir runs: a letter from before it was kept by a box that did not know the time.
 var sane = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// trusted reports whether the wall clock is past 2026 and has not jumped by
-// over an hour within the last hour. ran is a monotonic clock from any zero.
-func (c *clock) trusted(wall time.Time, ran time.Duration) bool {
-	if off := wall.Round(0).Sub(c.wall.Round(0)) - (ran - c.ran); off.Abs() > time.Hour {
-		c.wall, c.ran, c.jumped = wall, ran, true
-	}
-	if c.jumped && ran-c.ran > time.Hour {
-		c.jumped = false
-	}
-	return wall.After(sane) && !c.jumped
-}

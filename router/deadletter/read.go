@@ -117,6 +117,41 @@ func (r *Reader) List(which Selection, n int) (letters []Letter, err error) {
 	return letters, nil
 }
 
+// Oldest returns the numbers of the oldest n of the letters that are selected.
+func (r *Reader) Oldest(which Selection, n int) (numbers []int64, err error) {
+	where, args := which.where()
+	numbers = []int64{}
+	err = sqlitex.Execute(r.conn, "SELECT number FROM letters WHERE "+where+" ORDER BY number LIMIT ?",
+		&sqlitex.ExecOptions{Args: append(args, n), ResultFunc: func(s *sqlite.Stmt) error {
+			numbers = append(numbers, s.ColumnInt64(0))
+			return nil
+		}})
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return numbers, nil
+}
+
+// A Rejecter is who rejected: a destination, or a filter on a route.
+type Rejecter struct{ Destination, Route, Filter string }
+
+// Rejecter of a letter.
+func (l *Letter) Rejecter() Rejecter { return Rejecter{l.Destination, l.Route, l.Filter} }
+
+// Rejecters lists who rejected the letters that are selected.
+func (r *Reader) Rejecters(which Selection) (all []Rejecter, err error) {
+	where, args := which.where()
+	err = sqlitex.Execute(r.conn, "SELECT DISTINCT coalesce(destination, ''), coalesce(route, ''), coalesce(filter, '') FROM letters WHERE "+where+" ORDER BY 1, 2, 3",
+		&sqlitex.ExecOptions{Args: args, ResultFunc: func(s *sqlite.Stmt) error {
+			all = append(all, Rejecter{s.ColumnText(0), s.ColumnText(1), s.ColumnText(2)})
+			return nil
+		}})
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return all, nil
+}
+
 // Show returns one letter, or ErrNone.
 func (r *Reader) Show(n int64) (found Letter, err error) {
 	err = each(r.conn, "SELECT "+r.columns+" FROM letters WHERE number = ?", []any{n}, func(l Letter) error {

@@ -69,7 +69,7 @@ func (r *Report) reason(list *int, why string) {
 
 const lockName = "dead_letters.replay"
 
-// Replay sends letters again. On error the report says how far it came; what was under way is resolved by the
+// Replay sends letters again. When ctx ends, it ends behind the transaction under way. On error the report says how far it came; what was under way is resolved by the
 // next Replay. It calls Open, Way and the filters in the caller's goroutine.
 func (e *Editor) Replay(ctx context.Context, r Replay) (Report, error) {
 	report := Report{To: map[string]int{}, Reasons: map[string]int{}}

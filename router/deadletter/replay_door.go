@@ -155,7 +155,7 @@ func (d *door) look(ctx context.Context) error {
 		d.doubt = false // as far as it can be told
 		return nil
 	}
-	at, _, err := d.pos.Position(ctx, d.run)
+	at, _, err := d.pos.Position(context.WithoutCancel(ctx), d.run)
 	if err == nil {
 		d.at, d.doubt = at, false
 	}
@@ -164,6 +164,7 @@ func (d *door) look(ctx context.Context) error {
 
 func (d *door) write(ctx context.Context, span router.Span, msgs []*router.Message, reject func([]router.Rejected) error) error {
 	d.doubt = true
+	ctx = context.WithoutCancel(ctx) // a COMMIT on its way is not cut short
 	if d.pos != nil {
 		return d.pos.WriteAt(ctx, span, msgs, reject)
 	}

@@ -57,6 +57,9 @@ func (p *replayer) bring(ctx context.Context, c *chunk) error {
 	var failed error
 	for _, d := range order {
 		for rest := to[d]; len(rest) > 0 && failed == nil; {
+			if failed = ctx.Err(); failed != nil {
+				break
+			}
 			n := d.cut(rest)
 			failed = p.write(ctx, d, rest[:n])
 			rest = rest[n:]

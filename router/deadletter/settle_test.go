@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -260,6 +261,12 @@ func TestOnlyWhatIsSelectedIsPurged(t *testing.T) {
 	check(Selection{Since: s.opened.Add(hour)})
 	check(Selection{Until: s.opened.Add(-hour)})
 	check(Selection{Since: time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, 1, 2, 3, 4)
+	if got, err := r.Oldest(Selection{Code: "22"}, 2); err != nil || !slices.Equal(got, []int64{1, 2}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := r.Rejecters(Selection{Code: "22"}); err != nil || !slices.Equal(got, []Rejecter{{Route: "main", Filter: "redact"}, {Destination: "db"}}) {
+		t.Errorf("got %v, %v", got, err)
+	}
 
 	// Full and blocking: purging makes room, while the store is open.
 	var full error

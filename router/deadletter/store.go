@@ -34,7 +34,7 @@ type Store struct {
 	blob   []byte                  // scratch
 	ours   map[destinationRun]bool // in which this process has kept letters
 	opened time.Time               // by us, with its monotonic reading
-	clock  clock
+	clock  router.Clock
 	seen   int64     // PRAGMA data_version: changes of other processes
 	told   time.Time // when dropped letters were logged last
 
@@ -45,7 +45,8 @@ type Store struct {
 // weir's user may read the database: it holds messages as they came.
 func Open(dir string, c Config, log *slog.Logger) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, FileName), config: c, log: log, opened: time.Now(), ours: map[destinationRun]bool{}}
-	s.clock.wall, s.stats.began = s.opened, s.opened
+	s.clock.Trusted(s.opened)
+	s.stats.began = s.opened
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}

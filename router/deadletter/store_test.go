@@ -239,23 +239,6 @@ func TestOldLettersExpire(t *testing.T) {
 	}
 }
 
-func TestClockThatJumpedIsNotTrusted(t *testing.T) {
-	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	c := clock{wall: time.Unix(100, 0)}
-	check := func(wall time.Time, ran time.Duration, want bool) {
-		t.Helper()
-		if got := c.trusted(wall, ran); got != want {
-			t.Errorf("%v after %v: %v", wall, ran, got)
-		}
-	}
-	check(time.Unix(160, 0), time.Minute, false) // 1970
-	check(at, 2*time.Minute, false)              // has just learnt the time
-	check(at.Add(30*time.Minute), 32*time.Minute, false)
-	check(at.Add(61*time.Minute), 63*time.Minute, true)
-	check(at.Add(90*time.Minute), 70*time.Minute, true) // a small step
-	check(at.AddDate(1, 0, 0), 80*time.Minute, false)
-}
-
 func TestContextEndsKeep(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, defaults(nil))

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"github.com/weirlog/weir/router/config"
+	"github.com/weirlog/weir/router/deadletter"
+)
+
+// dlqPlace are the flags that say where the letters are.
+type dlqPlace struct{ dir *string }
+
+func addDLQPlace(cmd *cobra.Command) dlqPlace {
+	addConfigFlag(cmd)
+	return dlqPlace{cmd.Flags().String("state-dir", "", "the `directory` where the router keeps its state (default: as configured)")}
+}
+
+// find makes dir the state directory.
+func (p dlqPlace) find(c *cobra.Command) error {
+	if *p.dir != "" {
+		return nil
+	}
+	s, doc := loadSettings(c)
+	if doc.Err() != nil {
+		return refuse(c, doc)
+	}
+	s.resolve(doc)
+	*p.dir = s.StateDir
+	return nil
+}
+
+// none tells that there are no letters, unless err is another one. A state directory that does not exist is an error: a misspelt one
+// would look like good news.
+func (p dlqPlace) none(c *cobra.Command, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := os.Stat(*p.dir); err != nil {
+		return fmt.Errorf("look for dead letters in the state directory: %w", err)
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "no dead letters in %s: nothing was ever rejected there\n", *p.dir)
+	return nil
+}
+
+// reader opens the store; the reader is nil when nothing was ever kept, which it tells on standard error.
+func (p dlqPlace) reader(c *cobra.Command) (*deadletter.Reader, error) {
+	if err := p.find(c); err != nil {
+		return nil, err
+	}
+	r, err := deadletter.OpenReader(*p.dir)
+	if err != nil {
+		return nil, p.none(c, err)
+	}
+	return r, nil
+}
+
+// editor is reader, to change the store.
+func (p dlqPlace) editor(c *cobra.Command) (*deadletter.Editor, error) {
+	if err := p.find(c); err != nil {
+		return nil, err
+	}
+	e, err := deadletter.OpenEditor(*p.dir)
+	if err != nil {
+		return nil, p.none(c, err)
+	}
+	return e, nil
+}
+
+// dlqSelection are the flags and arguments that say which letters are meant.
+type dlqSelection struct {
+	which        deadletter.Selection
+	since, until string
+}
+
+func addDLQSelection(cmd *cobra.Command) *dlqSelection {
+	s := &dlqSelection{}
+	cmd.Flags().StringVar(&s.which.Destination, "destination", "", "only letters that this destination rejected (its `name`)")
+	cmd.Flags().StringVar(&s.which.Route, "route", "", "only letters that a filter rejected on this route (its `name`)")
+	cmd.Flags().StringVar(&s.which.Filter, "filter", "", "only letters that this filter rejected (its `name`)")
+	cmd.Flags().StringVar(&s.which.Code, "code", "", "only letters whose `code` is this or begins so: 22P02, 22, SQLITE_CONSTRAINT, trap")
+	cmd.Flags().StringVar(&s.since, "since", "", "only letters rejected since this `time`: 2h (so long ago), 7d, or 2026-11-30T10:00:00Z")
+	cmd.Flags().StringVar(&s.until, "until", "", "only letters rejected before this `time`, said in the same way")
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		s.which.Numbers = nil
+		for _, arg := range args {
+			n, err := letterNumber(arg)
+			if err != nil {
+				return err
+			}
+			s.which.Numbers = append(s.which.Numbers, n)
+		}
+		slices.Sort(s.which.Numbers)
+		return nil
+	}
+	return s
+}
+
+func letterNumber(arg string) (int64, error) {
+	n, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil || n < 1 {
+		return 0, usagef("%s is no number of a dead letter (see weir dlq ls)", arg)
+	}
+	return n, nil
+}
+
+// selection is what was typed.
+func (s *dlqSelection) selection(now time.Time) (deadletter.Selection, error) {
+	for _, x := range []struct {
+		flag, text string
+		t          *time.Time
+	}{{"since", s.since, &s.which.Since}, {"until", s.until, &s.which.Until}} {
+		if x.text == "" {
+			continue
+		}
+		var err error
+		if *x.t, err = moment(x.text, now); err != nil {
+			return s.which, usagef("--%s %s: want how long ago (2h, 7d) or a time as in 2026-11-30T10:00:00Z", x.flag, x.text)
+		}
+	}
+	if !s.which.Since.IsZero() && !s.which.Until.IsZero() && !s.which.Since.Before(s.which.Until) {
+		return s.which, usagef("--since %s --until %s: nothing lies between", s.since, s.until)
+	}
+	return s.which, nil
+}
+
+// moment reads a time of RFC 3339, or a duration before now.
+func moment(text string, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	y, err := yaml.Marshal(map[string]string{"ago": text}) // durations as the configuration has them
+	if err != nil {
+		return now, err
+	}
+	var read struct {
+		Ago time.Duration `yaml:"ago"`
+	}
+	if err := config.Parse(&read, config.Options{}, "time", y).Err(); err != nil {
+		return now, err
+	}
+	return now.Add(-read.Ago), nil
+}
+
+// counted is "1 letter", "2 letters".
+func counted(n int) string {
+	if n == 1 {
+		return "1 letter"
+	}
+	return fmt.Sprintf("%d letters", n)
+}

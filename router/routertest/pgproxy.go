@@ -67,6 +67,12 @@ func (m PGMessage) String() string {
 // NewPGProxy starts a proxy before server, which ends with the test.
 func NewPGProxy(t testing.TB, server *PostgresServer) *PGProxy {
 	t.Helper()
+	return NewPGProxyTo(t, server.socket())
+}
+
+// NewPGProxyTo starts a proxy before what listens on a unix socket.
+func NewPGProxyTo(t testing.TB, socket string) *PGProxy {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "weir-px")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +81,7 @@ func NewPGProxy(t testing.TB, server *PostgresServer) *PGProxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &PGProxy{dir: dir, server: server.socket(), listener: l, open: map[net.Conn]struct{}{}}
+	p := &PGProxy{dir: dir, server: socket, listener: l, open: map[net.Conn]struct{}{}}
 	p.relays.Go(p.accept)
 	t.Cleanup(func() {
 		l.Close()
@@ -93,11 +99,7 @@ func NewPGProxy(t testing.TB, server *PostgresServer) *PGProxy {
 
 // socket is the path of the server's unix socket.
 func (s *PostgresServer) socket() string {
-	port := s.port
-	if port == 0 {
-		port = 5432
-	}
-	return filepath.Join(s.dir, fmt.Sprintf(".s.PGSQL.%d", port))
+	return filepath.Join(s.dir, fmt.Sprintf(".s.PGSQL.%d", s.portNumber()))
 }
 
 // DSN is the connection string of a database behind the proxy.

@@ -61,6 +61,14 @@ func OwnPostgres(t testing.TB, own PostgresOwn) *PostgresServer {
 // Port is where a server of OwnPostgres listens on 127.0.0.1.
 func (s *PostgresServer) Port() int { return s.port }
 
+// portNumber is that of the unix socket.
+func (s *PostgresServer) portNumber() int {
+	if s.port == 0 {
+		return 5432
+	}
+	return s.port
+}
+
 // writeFile puts a file beside the data.
 func (s *PostgresServer) writeFile(t testing.TB, name string, data []byte) {
 	t.Helper()

@@ -23,6 +23,8 @@ type Config struct {
 	// StatementTimeout is how long a statement on a PostgreSQL server may take
 	// (nil: a minute, 0: for ever).
 	StatementTimeout *time.Duration `yaml:"statement_timeout,off"`
+	// Pooler says that the server is reached through a proxy that pools transactions.
+	Pooler bool `yaml:"pooler"`
 
 	// Table is the name, or schema.name; both parts are quoted. Default: logs.
 	// With values in the name (logs_${app_name}) each message says which table it goes into.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
 )
 
@@ -42,7 +43,7 @@ func (c *Config) checkSession() []config.Problem {
 	if _, err := pgSettings(c); err != nil {
 		bad = append(bad, config.Problem{Path: "postgres", What: err.Error(), Hint: "postgres://user@host/database"})
 	}
-	return bad
+	return append(bad, c.checkPooler()...)
 }
 
 // onlyPostgres tells which settings a sqlite destination cannot have.
@@ -59,6 +60,9 @@ func (c *Config) onlyPostgres() (bad []config.Problem) {
 	}
 	if c.StatementTimeout != nil {
 		add("statement_timeout")
+	}
+	if c.Pooler {
+		add("pooler")
 	}
 	return bad
 }
@@ -83,6 +87,36 @@ func (c *Config) sessionSQL(local bool) string {
 	return fmt.Sprintf("SELECT pg_catalog.set_config(s.name, v.value, false) FROM pg_catalog.pg_settings s JOIN (VALUES ('statement_timeout', '%d'), ('lock_timeout', '%d'),"+
 		" ('idle_in_transaction_session_timeout', '%d'), ('tcp_user_timeout', '%d')) v (name, value) ON v.name = s.name",
 		ms, max(1, ms/2), 2*ms, pgUserTimeout.Milliseconds())
+}
+
+// beginSession makes a new connection ours: limits, session statements, the end
+// of the one before, and the statement that every transaction needs.
+func (d *postgres) beginSession(ctx context.Context) error {
+	if d.cfg.Pooler {
+		return d.tryLocals(ctx)
+	}
+	if err := d.limitSession(ctx); err != nil {
+		return err
+	}
+	for _, s := range d.cfg.SessionStatements {
+		if _, err := d.exec(ctx, s); err != nil {
+			return beforeRows(pgFailure(fmt.Sprintf("session statement %q", s), err))
+		}
+		if d.conn.TxStatus() != 'I' {
+			return router.NeedsOperator(fmt.Errorf("session statement %q: leaves a transaction open", s))
+		}
+	}
+	if e := d.conn.ParameterStatus("client_encoding"); e != "UTF8" {
+		return router.NeedsOperator(fmt.Errorf("session statements: client_encoding is %s, weir writes UTF8", e))
+	}
+	if err := d.takeOver(ctx); err != nil {
+		return err
+	}
+	// Planned once: it runs in every transaction.
+	if _, err := d.exec(ctx, "PREPARE weir_print(text) AS "+printSQL("$1")); err != nil {
+		return beforeRows(pgFailure("prepare", err))
+	}
+	return nil
 }
 
 // limitSession applies sessionSQL to the connection.

@@ -202,7 +202,7 @@ func (d *postgres) unchanged(results []*pgconn.Result) bool {
 func (d *postgres) beginSQL() string {
 	var b strings.Builder
 	if !d.cfg.autocommit() {
-		b.WriteString("BEGIN; ")
+		b.WriteString(beginWord)
 		for _, t := range d.parts {
 			if t.deferred {
 				// What the server would find at COMMIT it finds at the end of a statement.
@@ -220,7 +220,11 @@ func (d *postgres) beginSQL() string {
 		b.WriteString(d.positionSQL())
 	}
 	for _, t := range d.parts {
-		fmt.Fprintf(&b, "EXECUTE weir_print(%s); ", literal(t.sql()))
+		if d.cfg.Pooler {
+			b.WriteString(printSQL(literal(t.sql())) + "; ")
+		} else {
+			fmt.Fprintf(&b, "EXECUTE weir_print(%s); ", literal(t.sql()))
+		}
 	}
 	return b.String()
 }

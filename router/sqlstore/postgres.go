@@ -61,21 +61,7 @@ func (d *postgres) connect(ctx context.Context) (err error) {
 			d.drop()
 		}
 	}()
-	if err := d.limitSession(ctx); err != nil {
-		return err
-	}
-	for _, s := range d.cfg.SessionStatements {
-		if _, err := d.exec(ctx, s); err != nil {
-			return beforeRows(pgFailure(fmt.Sprintf("session statement %q", s), err))
-		}
-		if conn.TxStatus() != 'I' {
-			return router.NeedsOperator(fmt.Errorf("session statement %q: leaves a transaction open", s))
-		}
-	}
-	if e := conn.ParameterStatus("client_encoding"); e != "UTF8" {
-		return router.NeedsOperator(fmt.Errorf("session statements: client_encoding is %s, weir writes UTF8", e))
-	}
-	if err := d.takeOver(ctx); err != nil {
+	if err := d.beginSession(ctx); err != nil {
 		return err
 	}
 	if !d.cfg.autocommit() {
@@ -83,10 +69,6 @@ func (d *postgres) connect(ctx context.Context) (err error) {
 			return err
 		}
 		d.prunePositions(ctx)
-	}
-	// Planned once: it runs in every transaction.
-	if _, err := d.exec(ctx, "PREPARE weir_print(text) AS "+printSQL("$1")); err != nil {
-		return beforeRows(pgFailure("prepare", err))
 	}
 	if t := d.known[d.naming.fixed]; t != nil {
 		return d.open(ctx, t)
@@ -115,6 +97,9 @@ func (d *postgres) exec(ctx context.Context, sql string) (*pgconn.Result, error)
 
 // execAll returns the results of all statements.
 func (d *postgres) execAll(ctx context.Context, sql string) ([]*pgconn.Result, error) {
+	if d.cfg.Pooler && d.conn.TxStatus() == 'I' {
+		return d.pooled(ctx, sql)
+	}
 	results, err := d.conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
 		return nil, err
@@ -146,8 +131,12 @@ func (d *postgres) close() error {
 // pgFailure makes a failure of an error of pgx's or the server's.
 func pgFailure(attempt string, err error) *failure {
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return &failure{class: classifySQLState(server.Code), code: server.Code,
+		f := &failure{class: classifySQLState(server.Code), code: server.Code,
 			err: fmt.Errorf("%s: %s (SQLSTATE %s)", attempt, server.Message, server.Code)}
+		if f.code == "08P01" && server.Severity == "FATAL" {
+			f.class = temp // what pgbouncer itself has to say, such as that the server does not answer
+		}
+		return f
 	}
 	class := temp
 	if untrusted(err) {

@@ -38,6 +38,7 @@ func newRootCommand() *cobra.Command {
 		newParseCommand(),
 		newReloadCommand(),
 		newRunCommand(),
+		newSpoolCommand(),
 		newVersionCommand(),
 	)
 	return root

@@ -86,7 +86,7 @@ func (s *Spool) full(more int64) bool {
 	case s.config.Age > 0 && time.Since(g.begun) > s.config.Age/16:
 		return true // what is too old goes segment by segment
 	}
-	return g.size+more > s.segment
+	return g.size+more > s.config.segment
 }
 
 // roll syncs and seals the active segment and begins a new one.
@@ -112,7 +112,7 @@ func (s *Spool) retire() {
 	s.mu.Lock()
 	copied := *g
 	s.mu.Unlock()
-	s.seal(s.file, &copied) // when it fails, the next start reads the segment
+	s.seal(s.file, &copied, g.last) // when it fails, the next start reads the segment
 	s.file.Close()
 	s.file = nil
 	s.mu.Lock()
@@ -202,12 +202,15 @@ func (s *Spool) abandon() {
 	g, f := s.active, s.file
 	s.file = nil
 	f.Truncate(g.durable)
+	ended := *g
+	ended.size, ended.last = g.durable, g.synced
+	s.seal(f, &ended, g.synced)
 	f.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active = nil
-	s.bytes -= g.size - g.durable
-	g.size, g.last = g.durable, g.synced
+	s.bytes += ended.size - g.size
+	g.size, g.last = ended.size, ended.last
 	s.settled, g.acked = max(s.settled, g.acked), min(g.acked, g.last)
 	s.settle()
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -43,8 +44,8 @@ func (d *lite) position(ctx context.Context, run router.RunID) (at uint64, known
 	if p.doubt {
 		// An fsync that failed is not tried again for the same pages: what can be
 		// read may be nowhere but in memory. A checkpoint writes and syncs it once more.
-		if err := sqlitex.ExecuteTransient(d.conn, "PRAGMA wal_checkpoint(PASSIVE)", nil); err != nil {
-			return 0, false, d.abort(notRows(liteFailure("checkpoint after a failed commit", err)))
+		if err := d.settleCommit(); err != nil {
+			return 0, false, err
 		}
 		p.doubt = false
 	}
@@ -67,6 +68,21 @@ func (d *lite) position(ctx context.Context, run router.RunID) (at uint64, known
 	}
 	p.run, p.name, p.at, p.cached = run, run.String(), at, true
 	return at, known, nil
+}
+
+// settleCommit brings onto the disk what the WAL holds.
+func (d *lite) settleCommit() error {
+	const attempt = "checkpoint after a failed commit"
+	behind := false
+	err := sqlitex.ExecuteTransient(d.conn, "PRAGMA "+quote(d.schemaName())+".wal_checkpoint(PASSIVE)", &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error { behind = s.ColumnInt(1) != s.ColumnInt(2); return nil }})
+	switch {
+	case err != nil:
+		return d.abort(notRows(liteFailure(attempt, err)))
+	case behind:
+		return errors.New(attempt + ": a reader is in a transaction that began before it")
+	}
+	return nil
 }
 
 func (d *lite) findPosition(run router.RunID) (at uint64, known bool, f *failure) {

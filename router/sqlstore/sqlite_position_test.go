@@ -127,9 +127,28 @@ func TestSQLitePositionTellsWhatBecameOfAFailedCommit(t *testing.T) {
 	d.want("SELECT count(*) FROM logs", "4")
 
 	// And where it is the disk that failed, with what is written but perhaps not synced.
+	reader, err := sqlite.OpenConn(filepath.Join(d.dir, "logs.db"), sqlite.OpenReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	for _, sql := range []string{"BEGIN", "SELECT count(*) FROM logs"} {
+		if err := sqlitex.ExecuteTransient(reader, sql, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.writeAt(run, 5, 6, messages(1)...); err != nil {
+		t.Fatal(err)
+	}
 	d.db.(*lite).drop()
 	d.db.(*lite).positions.doubt = true
-	d.wantPosition(run, "5")
+	if got := d.position(run); !strings.Contains(got, "a reader is in a transaction") {
+		t.Errorf("position %s while what it says may be nowhere", got)
+	}
+	if err := sqlitex.ExecuteTransient(reader, "COMMIT", nil); err != nil {
+		t.Fatal(err)
+	}
+	d.wantPosition(run, "6")
 	if n, _ := os.ReadFile(filepath.Join(d.dir, "logs.db")); !strings.Contains(string(n), run.String()) {
 		t.Error("the position is not in the file itself")
 	}
@@ -234,5 +253,39 @@ func TestAutocommitKeepsNoPositions(t *testing.T) {
 	d.want("SELECT name FROM sqlite_schema WHERE name LIKE 'weir%'")
 	if _, ok := openLite(t, Config{}).Destination().(router.Positioner); !ok {
 		t.Error("no Positioner")
+	}
+}
+
+func TestSQLiteManyOpenANewFileAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	run := router.NewRun()
+	done := make(chan error, 8)
+	for range 8 {
+		go func() {
+			s, err := Open(t.Context(), Config{SQLite: "logs.db"}, "db", dir, slogDiscard)
+			if err != nil {
+				done <- err
+				return
+			}
+			defer s.Close()
+			p := positioned{s}
+			_, _, err = p.Position(t.Context(), run)
+			if err == nil {
+				err = p.WriteAt(t.Context(), router.Span{Run: run, To: 3}, messages(3), nil)
+			}
+			done <- err
+		}()
+	}
+	won := 0
+	for range 8 {
+		switch err := <-done; {
+		case err == nil:
+			won++
+		case !errors.Is(err, router.ErrMoved):
+			t.Error(err)
+		}
+	}
+	if got := query(t, filepath.Join(dir, "logs.db"), "SELECT count(*), (SELECT pos FROM weir_positions) FROM logs"); won != 1 || got[0] != "3|3" {
+		t.Errorf("%d of 8 have stored, %s", won, got)
 	}
 }

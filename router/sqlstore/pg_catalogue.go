@@ -27,12 +27,19 @@ type catalogue struct {
 }
 
 // printSQL asks for everything whose change may change what happens to a row of
-// the table that an expression names.
+// the table that an expression names: the table, its columns and their domains, constraints,
+// indexes, triggers and their functions, policies, rules, partitions of all levels.
 func printSQL(name string) string {
 	return `SELECT concat_ws(' ', c.oid, c.xmin,
  (SELECT string_agg(a.xmin::text, ' ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0),
+ (SELECT string_agg(n.xmin::text, ' ' ORDER BY n.oid) FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_constraint n ON n.contypid = a.atttypid WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
  (SELECT string_agg(n.xmin::text, ' ' ORDER BY n.oid) FROM pg_catalog.pg_constraint n WHERE n.conrelid = c.oid),
- (SELECT string_agg(g.xmin::text, ' ' ORDER BY g.oid) FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid))
+ (SELECT string_agg(x.xmin::text, ' ' ORDER BY x.indexrelid) FROM pg_catalog.pg_index x WHERE x.indrelid = c.oid),
+ (SELECT string_agg(g.xmin || '.' || f.xmin, ' ' ORDER BY g.oid) FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid WHERE g.tgrelid = c.oid),
+ CASE WHEN c.relrowsecurity THEN (SELECT string_agg(p.xmin::text, ' ' ORDER BY p.oid) FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid) END,
+ CASE WHEN c.relhasrules THEN (SELECT string_agg(r.xmin::text, ' ' ORDER BY r.oid) FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid) END,
+ CASE WHEN c.relhassubclass THEN (WITH RECURSIVE p AS (SELECT i.inhrelid, i.xmin AS x FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid
+  UNION ALL SELECT i.inhrelid, i.xmin FROM p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.inhrelid) SELECT md5(string_agg(p.inhrelid || '.' || p.x, ' ' ORDER BY p.inhrelid)) FROM p) END)
  FROM pg_catalog.pg_class c WHERE c.oid = ` + name + `::regclass`
 }
 

@@ -90,7 +90,9 @@ func (d *postgres) transaction(ctx context.Context, msgs []*router.Message, reje
 		if f.table.print != print {
 			f.row = 0 // the rows may be other ones now
 		}
-		f = d.carefulAll(ctx, f)
+		if f = d.carefulAll(ctx, f); f == nil {
+			f = d.still(ctx)
+		}
 	}
 	if f != nil {
 		return f, nil
@@ -219,14 +221,35 @@ func (d *postgres) beginSQL() string {
 	if d.span != nil {
 		b.WriteString(d.positionSQL())
 	}
+	d.printsSQL(&b)
+	return b.String()
+}
+
+// printsSQL asks for the fingerprints of the tables.
+func (d *postgres) printsSQL(b *strings.Builder) {
 	for _, t := range d.parts {
 		if d.cfg.Pooler {
 			b.WriteString(printSQL(literal(t.sql())) + "; ")
 		} else {
-			fmt.Fprintf(&b, "EXECUTE weir_print(%s); ", literal(t.sql()))
+			fmt.Fprintf(b, "EXECUTE weir_print(%s); ", literal(t.sql()))
 		}
 	}
-	return b.String()
+}
+
+// still is nil when the tables are what they were when the transaction began:
+// rows that were refused before somebody mended a table, beside others that were taken
+// behind it, would be thought to be bad. (Attaching a partition waits for no writer.)
+func (d *postgres) still(ctx context.Context) *failure {
+	var b strings.Builder
+	d.printsSQL(&b)
+	results, err := d.execAll(ctx, b.String())
+	if err != nil {
+		return pgFailure("look at the tables again", err)
+	}
+	if !d.unchanged(results) {
+		return &failure{class: temp, err: errors.New("a table was changed in the middle of a transaction")}
+	}
+	return nil
 }
 
 // beginFailure sorts what first answered: what is finished stays, the server's

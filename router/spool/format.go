@@ -134,11 +134,12 @@ func appendRecord(dst []byte, runSum uint32, number, synced uint64, m *router.Me
 	return dst
 }
 
-func appendSeal(dst []byte, runSum uint32, last uint64, newest int64) []byte {
+// appendSeal appends a seal. synced is how far it is known that all was synced.
+func appendSeal(dst []byte, runSum uint32, last, synced uint64, newest int64) []byte {
 	from := len(dst)
 	dst = append(dst, make([]byte, headSize)...)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(newest))
-	closeRecord(dst[from:], runSum, last, last, 0, kindSeal)
+	closeRecord(dst[from:], runSum, last, synced, 0, kindSeal)
 	return dst
 }
 

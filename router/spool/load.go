@@ -119,7 +119,7 @@ func inspect(d disk, name string, seq uint64) (*finding, error) {
 		return nil, versionError(v)
 	case !ok || p.seq != seq || int64(p.begin) > size:
 		n.lost = true
-		n.empty = size < copyAt+prefixSize || !ok && !hasRecords(f, size)
+		n.empty = size < marksAt || ok && int64(p.begin) > size || !ok && !hasRecords(f, size)
 		n.arrivals = []arrival{{1, 0}}
 		return n, nil
 	}
@@ -191,8 +191,8 @@ func complete(d disk, n *finding, behind []*finding) error {
 		n.last, end = rec.number, sc.good
 	}
 	n.tail = n.size - end
-	if limit != math.MaxUint64 && limit > n.first {
-		n.last = limit - 1
+	if limit != math.MaxUint64 && behind[0].seq == n.seq+1 { // nothing was between them
+		n.last = max(n.last, limit-1)
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (s *Spool) mend(n *finding) {
 	if err == nil {
 		n.size -= n.tail
 		// The reader's numbers must stay true after a power cut, too.
-		err = errors.Join(s.seal(f, n.segment), f.Sync())
+		err = errors.Join(s.seal(f, n.segment, 0), f.Sync())
 	}
 	if err != nil {
 		s.log.Warn("a segment of the disk buffer could not be put in order", "segment", n.name(), "error", err)
@@ -236,8 +236,8 @@ func (s *Spool) mend(n *finding) {
 }
 
 // seal writes behind the last record that it is the last. Failing is harmless: then the next start reads the segment.
-func (s *Spool) seal(f file, g *segment) error {
-	data := appendSeal(nil, sum(g.run[:]), g.last, g.newest)
+func (s *Spool) seal(f file, g *segment, synced uint64) error {
+	data := appendSeal(nil, sum(g.run[:]), g.last, synced, g.newest)
 	if _, err := f.WriteAt(data, g.size); err != nil {
 		f.Truncate(g.size)
 		return err
@@ -285,10 +285,10 @@ func (s *Spool) recordMarks(g *segment) {
 	expected, missing := g.first, uint64(0)
 	for {
 		rec, err := sc.next()
-		if err != nil || rec.kind == kindSeal {
+		if err != nil {
 			return
 		}
-		if rec.number > expected {
+		if rec.kind == kindMessage && rec.number > expected || rec.kind == kindSeal && rec.number >= expected {
 			missing = rec.number - 1
 		}
 		expected = rec.number + 1

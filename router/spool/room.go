@@ -43,7 +43,7 @@ func (s *Spool) room(more int64) error {
 func (s *Spool) tight(more int64) bool {
 	s.mu.Lock()
 	bytes := s.bytes
-	if g := s.active; g == nil || g.size+more > s.segment {
+	if g := s.active; g == nil || g.size+more > s.config.segment {
 		bytes += marksAt
 	}
 	s.mu.Unlock()

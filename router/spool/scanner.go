@@ -19,6 +19,7 @@ type scanner struct {
 	at     int64  // offset of what is looked at next
 	end    int64  // nothing is read from here on
 	last   uint64 // number of the record before
+	before uint64 // last, before next returned that record
 	good   int64  // behind the last good record
 
 	damaged func(offset, size int64) // told each damaged place; may be nil
@@ -65,7 +66,7 @@ func (s *scanner) next() (record, error) {
 		if bad >= 0 && s.damaged != nil {
 			s.damaged(bad, rec.offset-bad)
 		}
-		s.last, s.good = rec.number, s.at
+		s.before, s.last, s.good = s.last, rec.number, s.at
 		return rec, nil
 	}
 	return record{}, io.EOF
@@ -73,7 +74,7 @@ func (s *scanner) next() (record, error) {
 
 // back puts the scanner before rec, which next has just returned.
 func (s *scanner) back(rec *record) {
-	s.at, s.good, s.last = rec.offset, rec.offset, rec.number-1
+	s.at, s.good, s.last = rec.offset, rec.offset, s.before
 }
 
 // search goes to the next place that looks like a record, or to the end.

@@ -23,6 +23,8 @@ type Config struct {
 	Size     int64         // bytes of all segments, those that are spent included
 	KeepFree int64         // bytes of the file system that stay free; 0: none
 	Age      time.Duration // Expire gives up what is older; 0: nothing
+
+	segment int64 // bytes, from which on a new segment is begun; 0: a sixteenth of Size, from 1 to 16 MiB
 }
 
 // MinSize is the least Config.Size that makes sense, in bytes.
@@ -31,14 +33,13 @@ const MinSize = 4 << 20
 // A Spool is a queue in a directory. One goroutine calls Append and Sync, another Read; all else but Close may be called by any
 // goroutine at any time. Close is called when the others have ended.
 type Spool struct {
-	disk    disk
-	config  Config
-	segment int64 // bytes, from which on a new segment is begun
-	log     *slog.Logger
-	run     router.RunID
-	runSum  uint32
-	opened  time.Time
-	clock   router.Clock // guarded by mu
+	disk   disk
+	config Config
+	log    *slog.Logger
+	run    router.RunID
+	runSum uint32
+	opened time.Time
+	clock  router.Clock // guarded by mu
 
 	// The appender's.
 	next    uint64 // number of the next message
@@ -100,8 +101,10 @@ func Open(dir string, c Config, log *slog.Logger) (*Spool, error) {
 func open(d disk, c Config, log *slog.Logger) (*Spool, error) {
 	s := &Spool{
 		disk: d, config: c, log: log, run: router.NewRun(), next: 1, nextSeq: 1, opened: time.Now(),
-		segment: min(max(c.Size/16, 1<<20), 16<<20),
-		wake:    make(chan struct{}, 1), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	if c.segment == 0 {
+		s.config.segment = min(max(c.Size/16, 1<<20), 16<<20)
 	}
 	s.runSum = sum(s.run[:])
 	s.clock.Trusted(s.opened)
@@ -130,7 +133,7 @@ func (s *Spool) Close() error {
 	close(s.done)
 	s.keeping.Wait()
 	if s.file != nil {
-		s.seal(s.file, s.active)
+		s.seal(s.file, s.active, s.active.last)
 		err = errors.Join(err, s.file.Close())
 	}
 	s.closeReader()

@@ -163,3 +163,25 @@ func TestPostgresTableThatIsChangedUnderLoad(t *testing.T) {
 	check("a trigger", "closed", "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'closed'; END $$; CREATE TRIGGER t BEFORE INSERT ON logs FOR EACH ROW EXECUTE FUNCTION no()", "DROP TRIGGER t ON logs")
 	check("a domain", "not_now", "CREATE DOMAIN words AS text; ALTER TABLE logs ALTER message TYPE words; ALTER DOMAIN words ADD CONSTRAINT not_now CHECK (VALUE = '') NOT VALID", "ALTER DOMAIN words DROP CONSTRAINT not_now")
 }
+
+// Partitions that rows make by themselves, as chunks of hypertables are made, do
+// not look like a change by somebody.
+func TestPostgresRowsThatMakePartitionsGoIn(t *testing.T) {
+	d := openPG(t, Config{Columns: columns("message", "message", "n", Column{From: "fields.n", Type: "int"})},
+		`CREATE TABLE logs (message text, n int CHECK (n > 0));
+CREATE FUNCTION chunk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('CREATE TABLE IF NOT EXISTS chunk_%s () INHERITS (logs)', NEW.n / 10); RETURN NEW; END $$;
+CREATE TRIGGER chunk BEFORE INSERT ON logs FOR EACH ROW WHEN (NEW.n > 0) EXECUTE FUNCTION chunk()`)
+	msgs := messages(30)
+	for i, m := range msgs {
+		with(m, "n", router.IntValue(int64(i)))
+	}
+	for range 5 {
+		if err := d.tryWrite(msgs...); err == nil {
+			break
+		} else if router.IsPermanent(err) || router.IsNeedsOperator(err) {
+			t.Fatal(err)
+		}
+	}
+	d.wantLetters("message 0 23514 ")
+	d.want("SELECT count(*) FROM ONLY logs", "29")
+}

@@ -25,11 +25,12 @@ type postgres struct {
 	pgTables
 	rows
 	insertion
-	bad    []refused
-	slow   int // transactions in a row that ended as slow
-	bound  bound
-	misled int // in a row that ended as ours
-	auto   resumed
+	bad      []refused
+	slow     int // transactions in a row that ended as slow
+	bound    bound
+	misled   int // in a row that ended as ours
+	restless int // in a row in which a table was changed
+	auto     resumed
 }
 
 func newPostgres(s *Store) *postgres {

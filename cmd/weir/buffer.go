@@ -33,7 +33,7 @@ type syncing time.Duration
 
 func (s *syncing) UnmarshalConfig(v *config.Value) {
 	var word string
-	if v.Type() == "str" && v.Decode(&word) && word == "batch" {
+	if v.Type() == "string" && v.Decode(&word) && word == "batch" {
 		return
 	}
 	v.Decode((*time.Duration)(s))

@@ -16,13 +16,23 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/weirlog/weir/filters/toolchain"
+	"github.com/weirlog/weir/router/routertest"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == compileCommand { // weir starts its own file, which is not called weir here
 		main()
 	}
-	testscript.Main(m, map[string]func(){"weir": main})
+	testscript.Main(tests{m}, map[string]func(){"weir": main, crashCommand: crashChild})
+}
+
+// tests are those of this package, and the end of what they share.
+type tests struct{ *testing.M }
+
+func (m tests) Run() int {
+	code := m.M.Run()
+	routertest.ClosePostgres()
+	return code
 }
 
 var update = flag.Bool("update", false, "write what the scripts' cmp lines got into testdata")

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -42,7 +43,8 @@ with 2 when the configuration is wrong. A second signal ends it at once.`,
 	return c
 }
 
-func run(c *cobra.Command) error {
+// run is `weir run`. more are sources that no configuration names; every route takes from them.
+func run(c *cobra.Command, more ...router.SourceConfig) error {
 	log, err := newLogger(c)
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func run(c *cobra.Command) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	var p plant
+	p := plant{more: more}
 	defer p.close()
 	if err := p.build(ctx, s, doc, log); err != nil {
 		if errors.Is(err, errStopped) {
@@ -113,6 +115,7 @@ type plant struct {
 	router   *router.Router
 	admin    *admin.Server
 	registry *prometheus.Registry
+	more     []router.SourceConfig // beside those of the configuration
 }
 
 // build acquires everything. What a file says wrong is told in doc; an error
@@ -162,6 +165,12 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 		log.Info("listening", "source", e.Name, "on", source.Addrs())
 		p.sources = append(p.sources, source)
 		rc.Sources[i].Source = source
+	}
+	rc.Sources = append(rc.Sources, p.more...)
+	for _, m := range p.more {
+		for k, r := range rc.Routes {
+			rc.Routes[k].From = append(slices.Clone(r.From), m.Name)
+		}
 	}
 	if err := p.openDestinations(ctx, s, &rc); err != nil {
 		return err

@@ -193,7 +193,7 @@ func (w *writer) read(ctx context.Context) {
 	for {
 		w.mu.Lock()
 		messages, bytes := w.flush.Messages-w.messages, w.flush.Bytes-w.bytes
-		if !w.disk.more || messages <= 0 || bytes <= 0 || w.closed && !w.old && time.Now().After(w.until) {
+		if !w.disk.more || messages <= 0 || bytes <= 0 || w.closed && time.Now().After(w.until) {
 			w.mu.Unlock()
 			return
 		}
@@ -280,7 +280,7 @@ func (w *writer) resent(q *queued) bool {
 	if q.b.mark.Sender == "" {
 		return false
 	}
-	last := w.spool.Last(q.b.mark.Sender)
+	last := w.outlet.last(q.b.mark.Sender)
 	msgs := slices.DeleteFunc(slices.Clone(q.msgs), func(m *Message) bool { return m.Serial <= last })
 	w.outlet.settle(FateStored, "resent", len(q.msgs)-len(msgs))
 	if q.msgs = msgs; len(msgs) > 0 {

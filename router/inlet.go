@@ -94,13 +94,10 @@ func (in *inlet) Deliver(b *Batch) {
 func (in *inlet) Last(sender string) (last uint64, known bool) {
 	for _, rt := range in.routes {
 		for _, o := range rt.to {
-			here := uint64(0)
-			for _, w := range o.writers {
-				if w.spool == nil {
-					return 0, false
-				}
-				here = max(here, w.spool.Last(sender))
+			if o.writers[0].spool == nil {
+				return 0, false
 			}
+			here := o.last(sender)
 			if !known || here < last {
 				last, known = here, true
 			}

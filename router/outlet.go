@@ -154,6 +154,14 @@ func (o *outlet) resume(n int) {
 	a.add(FateResumed, "", n)
 }
 
+// last is the highest number of a sender that numbers its messages, in all disk buffers.
+func (o *outlet) last(sender string) (last uint64) {
+	for _, w := range o.writers {
+		last = max(last, w.spool.Last(sender))
+	}
+	return last
+}
+
 // keep notes at the end what is left in the disk buffer.
 func (o *outlet) keep() {
 	if o.writers[0].spool == nil {

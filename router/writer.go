@@ -82,8 +82,10 @@ func newWriter(o *outlet, c Connection, f Flush) *writer {
 	w.at, _ = c.Destination.(Positioner)
 	w.tender, _ = c.Destination.(Tender)
 	if w.spool != nil {
-		o.resume(w.spool.Backlog().Messages)
+		left := w.spool.Backlog().Messages
+		o.resume(left)
 		w.disk = disk{behind: true, more: true}
+		w.compared = w.old && left == 0 // it is here for what it knows of senders
 	}
 	return w
 }
@@ -155,10 +157,7 @@ func (w *writer) run(ctx context.Context) {
 func (w *writer) over() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.old {
-		return w.messages == 0 && !w.disk.more
-	}
-	return w.filled && w.messages == 0
+	return w.messages == 0 && (w.filled || w.old && !w.disk.more)
 }
 
 // untilDue is how long the transaction that gathers has to wait for more.

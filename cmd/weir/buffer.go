@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -135,7 +134,7 @@ func (d *destination) open(ctx context.Context, at site, metrics prometheus.Regi
 	return all, err
 }
 
-// openOld opens what another number of connections has left behind.
+// openOld opens what another number of connections has left behind. Also where it is empty: it knows senders that resume.
 func (d *destination) openOld(ctx context.Context, at site, n int, all *[]router.Connection) error {
 	old, _ := filepath.Glob(filepath.Join(bufferDir(at.stateDir), at.name, "*.*"))
 	for _, dir := range old {
@@ -146,14 +145,9 @@ func (d *destination) openOld(ctx context.Context, at site, n int, all *[]router
 		if err != nil {
 			return fmt.Errorf("destination %s: %w", at.name, err)
 		}
-		b := s.Backlog()
-		if b.Messages == 0 {
-			if err := errors.Join(s.Close(), os.RemoveAll(dir)); err != nil {
-				at.log.Warn("an empty disk buffer cannot be removed", "destination", at.name, "directory", dir, "error", err)
-			}
-			continue
+		if n := s.Backlog().Messages; n > 0 {
+			at.log.Info("the number of connections has changed; what waits for the old ones is written first", "destination", at.name, "directory", dir, "messages", n)
 		}
-		at.log.Info("the number of connections has changed; what waits for the old ones is written first", "destination", at.name, "directory", dir, "messages", b.Messages)
 		*all = append(*all, router.Connection{Spool: s, Old: true})
 		if (*all)[len(*all)-1].Destination, err = d.kind.open(ctx, d.Kind, at); err != nil {
 			return err

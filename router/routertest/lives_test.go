@@ -25,7 +25,8 @@ type lives struct {
 	dead    atomic.Bool
 	calm    atomic.Bool // nothing fails any more
 	tables  []*Table
-	spools  [][]*Spool // of each destination, of each connection
+	spools  []map[int][]*Spool // of each destination, by the number of connections, of each connection
+	limited bool               // disk buffers are small
 	letters Letters
 
 	resumed int          // what the sender that resumes has sent
@@ -60,9 +61,9 @@ func (l *lives) trouble(percent int) error {
 }
 
 func TestEveryMessageArrivesOnceThroughManyLives(t *testing.T) {
-	seeds := 40
+	seeds := 25
 	if testing.Short() {
-		seeds = 15
+		seeds = 8
 	}
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) { live(t, uint64(seed)) })
@@ -75,21 +76,13 @@ func TestEveryMessageArrivesOnceThroughManyLives(t *testing.T) {
 func live(t *testing.T, seed uint64) {
 	l := &lives{rng: rand.New(rand.NewPCG(seed, 11)), acked: map[int]bool{}}
 	l.letters.Fails = func() error { return l.trouble(3) }
-	connections := l.upTo(3)
 	for range 2 {
 		l.tables = append(l.tables, &Table{})
-		var spools []*Spool
-		for range connections {
-			s := NewSpool()
-			if l.chance(30) {
-				s.Limit = 200
-			}
-			spools = append(spools, s)
-		}
-		l.spools = append(l.spools, spools)
+		l.spools = append(l.spools, map[int][]*Spool{})
 	}
 	backup := l.tables[0].Backup()
-	restores := l.chance(30) && l.spools[0][0].Limit == 0
+	restores := l.chance(30)
+	l.limited = !restores && l.chance(50)
 	for life := range 6 {
 		last := life == 5
 		l.dead.Store(false)
@@ -137,13 +130,10 @@ func (l *lives) router(t *testing.T) *router.Router {
 	}
 	for i, table := range l.tables {
 		d := router.DestinationConfig{Name: fmt.Sprint("d", i), Flush: router.Flush{Messages: l.upTo(50), Bytes: 4 << 20, After: time.Duration(l.upTo(2000)) * time.Millisecond, Severity: -1}}
-		for k := range l.spools[i] {
-			s := l.spools[i][k].Reopen()
-			s.Fails = func(string) error { return l.trouble(2) }
-			l.spools[i][k] = s
+		for k, conn := range l.open(i, 1+l.upTo(3)/2) {
 			db := &Database{Table: table, OnWrite: l.decide, OnConnect: func() error { return l.trouble(20) },
 				BeforeCommit: func() error { return l.trouble(5) }, AfterCommit: func() error { return l.trouble(10) }}
-			conn := router.Connection{Destination: db, Spool: s, Sync: time.Duration(l.upTo(3)-1) * 200 * time.Millisecond}
+			conn.Destination, conn.Sync = db, time.Duration(l.upTo(3)-1)*200*time.Millisecond
 			if k == 0 {
 				d.Destination, d.Spool, d.Sync = conn.Destination, conn.Spool, conn.Sync
 			} else {
@@ -159,6 +149,30 @@ func (l *lives) router(t *testing.T) *router.Router {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// open opens the disk buffers of a destination for n connections, and what other numbers have left behind.
+func (l *lives) open(destination, n int) (all []router.Connection) {
+	spools := l.spools[destination]
+	for len(spools[n]) < n {
+		s := NewSpool()
+		if l.limited {
+			s.Limit = 200
+		}
+		spools[n] = append(spools[n], s)
+	}
+	for _, number := range []int{n, 1, 2, 3} {
+		if number == n && all != nil {
+			continue
+		}
+		for k, s := range spools[number] {
+			s = s.Reopen()
+			s.Fails = func(string) error { return l.trouble(2) }
+			spools[number][k] = s
+			all = append(all, router.Connection{Spool: s, Old: number != n})
+		}
+	}
+	return all
 }
 
 func (l *lives) decide(ctx context.Context, msgs []*router.Message) (bad []router.Rejected, err error) {

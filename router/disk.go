@@ -111,6 +111,7 @@ func (w *writer) append(ctx context.Context, q *queued, fresh *[]queued) bool {
 			switch w.outlet.whenFull {
 			case DropOldest:
 				n, dropErr := w.spool.DropOldest()
+				w.told.loses(w, n)
 				if w.outlet.settle(FateLost, "full", n); n > 0 {
 					continue
 				}

@@ -111,6 +111,9 @@ func (w *writer) makeRoom(size int) bool {
 // lose gives up messages that are in no queue any more.
 func (w *writer) lose(q queued, reason string) {
 	w.outlet.settle(FateLost, reason, len(q.msgs)-q.from)
+	if reason == "full" {
+		w.told.loses(w, len(q.msgs)-q.from)
+	}
 	q.b.receipt.settle(false)
 	q.b.done(w.outlet, q.share)
 }

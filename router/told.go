@@ -18,7 +18,9 @@ type told struct {
 	steps    int
 	refused  time.Time // when dead letters were last told of
 	note     string    // of a destination that works
-	full     error     // why the disk buffer takes nothing; nil: it does
+	lost     int       // messages given up because it is full, that were not told of
+	lossTold time.Time
+	full     error // why the disk buffer takes nothing; nil: it does
 	fullFrom time.Time
 	grown    growth        // of the disk buffer when the destination began to wait
 	back     atomic.Uint64 // messages that the destination had committed and lost
@@ -106,6 +108,24 @@ func (t *told) fills(w *writer) {
 	t.mu.Unlock()
 	if was != nil {
 		w.log.Info("disk buffer works again", "destination", w.outlet.name, "after", time.Since(since).Round(time.Millisecond))
+	}
+}
+
+// loses says that n messages were given up because there is no room for them: at once, then at most once a minute.
+func (t *told) loses(w *writer, n int) {
+	if n == 0 {
+		return
+	}
+	now := time.Now()
+	t.mu.Lock()
+	t.lost += n
+	due := t.lossTold.IsZero() || now.Sub(t.lossTold) >= time.Minute
+	if n = t.lost; due {
+		t.lost, t.lossTold = 0, now
+	}
+	t.mu.Unlock()
+	if due {
+		w.log.Warn("destination loses messages: there is no room for them", append([]any{"destination", w.outlet.name, "when_full", string(w.outlet.whenFull), "lost", n}, w.held(growth{at: now})...)...)
 	}
 }
 

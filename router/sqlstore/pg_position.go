@@ -150,12 +150,13 @@ type backend struct {
 const backendStart = "to_char(backend_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
 
 // takeOver ends what the connection before this one may have left on the server,
-// where its transaction would hold the position until the server notices.
+// where its transaction would hold the position until the server notices. What
+// waits for a standby has committed here already, and is left to wait.
 func (d *postgres) takeOver(ctx context.Context) error {
 	old := d.self
 	d.self = backend{}
 	if old.pid != 0 {
-		_, err := d.exec(ctx, fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND pid <> pg_backend_pid() AND %s = '%s'",
+		_, err := d.exec(ctx, fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND pid <> pg_backend_pid() AND wait_event IS DISTINCT FROM 'SyncRep' AND %s = '%s'",
 			old.pid, backendStart, old.start))
 		if err != nil && d.conn.IsClosed() {
 			d.self = old

@@ -41,7 +41,7 @@ type route struct {
 // notYet are keys that later versions of weir know.
 var notYet = []string{
 	"sources.*.tls", "routes.*.match", "routes.*.else",
-	"destinations.*.pooler", "destinations.*.partition", "destinations.*.retention",
+	"destinations.*.pooler", "destinations.*.retention",
 	"filters.*.stack",
 }
 

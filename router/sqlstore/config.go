@@ -25,6 +25,8 @@ type Config struct {
 	StatementTimeout *time.Duration `yaml:"statement_timeout,off"`
 	// Pooler says that the server is reached through a proxy that pools transactions.
 	Pooler bool `yaml:"pooler"`
+	// Partition divides the table by time; nil: it is as it is.
+	Partition *Partition `yaml:"partition"`
 
 	// Table is the name, or schema.name; both parts are quoted. Default: logs.
 	// With values in the name (logs_${app_name}) each message says which table it goes into.

@@ -51,6 +51,8 @@ type failure struct {
 	table   *pgTable // into which it was to go; nil: none
 	row     int      // number of the row in what was sent, from 1; 0: not known
 	refusal refusal
+	// There is no partition for a row, of a table that weir divides.
+	unplaced bool
 }
 
 func (f *failure) Error() string { return f.err.Error() }

@@ -30,6 +30,9 @@ func (d *postgres) createSQL(t table) string {
 		fmt.Fprintf(&b, "%s %s", quote(d.columns[i].name), d.columns[i].pgDeclared())
 	}
 	b.WriteString(")")
+	if p := d.cfg.Partition; p != nil {
+		fmt.Fprintf(&b, " PARTITION BY RANGE (%s)", quote(p.Column))
+	}
 	if d.cfg.CreateSuffix != "" {
 		b.WriteString(" " + d.cfg.CreateSuffix)
 	}

@@ -82,7 +82,9 @@ func (d *postgres) sent(err error, n int) *failure {
 	}
 	if f.class == row || f.class == suspect {
 		f.refusal = refusal{code: f.code, column: d.columnIn(server), reason: withoutValues(server)}
-		f.refusal.sure = f.code == "23505" // there is a row of that key, so the table takes rows
+		f.unplaced = f.code == "23514" && server.ConstraintName == "" && d.cfg.Partition != nil && d.t.kind == 'p'
+		// There is a row of that key, so the table takes rows; the row's time is none of partition's.
+		f.refusal.sure = f.code == "23505" || f.unplaced
 	}
 	return f
 }

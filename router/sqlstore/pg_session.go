@@ -43,7 +43,7 @@ func (c *Config) checkSession() []config.Problem {
 	if _, err := pgSettings(c); err != nil {
 		bad = append(bad, config.Problem{Path: "postgres", What: err.Error(), Hint: "postgres://user@host/database"})
 	}
-	return append(bad, c.checkPooler()...)
+	return append(bad, append(c.checkPooler(), c.checkPartition()...)...)
 }
 
 // onlyPostgres tells which settings a sqlite destination cannot have.
@@ -63,6 +63,9 @@ func (c *Config) onlyPostgres() (bad []config.Problem) {
 	}
 	if c.Pooler {
 		add("pooler")
+	}
+	if c.Partition != nil {
+		add("partition")
 	}
 	return bad
 }

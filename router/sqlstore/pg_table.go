@@ -95,6 +95,9 @@ func (d *postgres) open(ctx context.Context, t *pgTable) error {
 	if err := d.readCatalogue(ctx, t); err != nil {
 		return err
 	}
+	if err := d.openPartitions(ctx, t); err != nil {
+		return err
+	}
 	t.open = true
 	return nil
 }

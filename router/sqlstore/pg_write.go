@@ -80,6 +80,19 @@ func (d *postgres) transaction(ctx context.Context, msgs []*router.Message, reje
 		}
 		f = d.putAll(ctx)
 	}
+	if f != nil && f.unplaced {
+		d.rollback(ctx)
+		covered, err := d.cover(ctx, msgs, f.table)
+		if err != nil {
+			return nil, err
+		}
+		if covered {
+			if f, err := d.begin(ctx, msgs); f != nil || err != nil {
+				return f, err
+			}
+			f = d.putAll(ctx)
+		}
+	}
 	if f != nil && (f.class == row || f.class == suspect) {
 		d.metrics.refused.Inc()
 		d.rollback(ctx)

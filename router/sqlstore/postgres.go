@@ -23,6 +23,7 @@ type postgres struct {
 	span    *router.Span // of the Write under way; nil: no position
 
 	pgTables
+	partitions partitions
 	rows
 	insertion
 	bad      []refused

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -120,4 +121,52 @@ func TestDeadLettersThatAreNotThere(t *testing.T) {
 	check(2, "--format", "ls", "--state-dir", dir, "--format", "xml")
 	check(0, "nothing was ever rejected", "ls", "--state-dir", t.TempDir())
 	check(1, "no such dead letter: 1", "show", "1", "--state-dir", t.TempDir())
+}
+
+func TestTimesSelectLetters(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	check := func(text string, want time.Time) {
+		t.Helper()
+		if got, err := moment(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	check("2h", now.Add(-2*time.Hour))
+	check("1h30m", now.Add(-90*time.Minute))
+	check("7d", now.AddDate(0, 0, -7))
+	check("2026-11-29T10:00:00+02:00", time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC))
+	for _, bad := range []string{"yesterday", "2026-11-29", "5", "-2h", "$HOME", "2h: {}", "[2h]"} {
+		if got, err := moment(bad, now); err == nil {
+			t.Errorf("%s: %v", bad, got)
+		}
+	}
+	dir := letters(t)
+	for _, args := range [][]string{{"--since", "2h"}, {"--until", "2999-01-01T00:00:00Z", "--since", "7d"}, {"--code", "22"}, {"1", "2", "2"}} {
+		code, out, errout := weir(append([]string{"dlq", "ls", "--state-dir", dir}, args...)...)
+		if code != 0 || strings.Count(out, "\n") != 2 {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errout)
+		}
+	}
+	code, _, errout := weir("dlq", "purge", "--state-dir", dir, "--since", "1h", "--until", "2h")
+	if code != 2 || !strings.Contains(errout, "nothing lies between") {
+		t.Errorf("exit %d: %s", code, errout)
+	}
+}
+
+func TestReportsShowTheCommonestReasons(t *testing.T) {
+	var b bytes.Buffer
+	r := deadletter.Report{Replayed: 3, Refused: 22, LeftOut: 1, Earlier: 1, Reasons: map[string]int{"f": 1, "a\x1b[2J": 12, "b": 2, "c": 2, "d": 2, "e": 2, "g": 2}}
+	writeReport(&b, r, false)
+	want := `replayed 3, dropped 0, still refused 22, left out 1
+  1 letter of these had been stored by a replay that was broken off
+  12: a\x1b[2J
+  2: b
+  2: c
+  2: d
+  2: e
+  and 2 other reasons (weir dlq ls)
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -132,8 +132,8 @@ func (p *replayer) run(ctx context.Context) error {
 
 // Most of what is in hand at once.
 const (
-	chunkLetters = 5000
-	chunkBytes   = 16 << 20
+	chunkLetters = 1000
+	chunkBytes   = 4 << 20
 )
 
 // next reads the letters behind number last, some of them.

@@ -16,7 +16,7 @@ type door struct {
 	name string
 	Target
 	pos router.Positioner // nil: it keeps no positions
-	err error             // of opening it
+	err error             // of opening it, or why it takes nothing
 
 	run   router.RunID
 	last  uint64 // number given last
@@ -128,7 +128,8 @@ func (p *replayer) offer(ctx context.Context, d *door, pieces []*piece, msgs []*
 			return p.offer(ctx, d, pieces[half:], msgs[half:], by)
 		case router.IsPermanent(err):
 			return p.settle(pieces, refused, "permanent", err)
-		case router.IsNeedsOperator(err) && !d.doubt:
+		case router.IsNeedsOperator(err) && !d.doubt: // it cannot even say how far it is: nor will it for the rest
+			d.err = err
 			return p.settle(pieces, stays, "", err)
 		case router.IsNeedsOperator(err) && unwilling == nil:
 			unwilling = err

@@ -129,8 +129,11 @@ func (p *replayer) end(number int64, pieces []*piece, earlier bool) (tell func()
 			worst = x
 		}
 	}
-	if err := sqlitex.Execute(p.conn, "DELETE FROM replays WHERE letter = ?", &sqlitex.ExecOptions{Args: []any{number}}); err != nil {
-		return nil, err
+	for _, x := range pieces {
+		err := sqlitex.Execute(p.conn, "DELETE FROM replays WHERE run = ? AND position = ?", &sqlitex.ExecOptions{Args: []any{x.run.String(), position(x.number)}})
+		if err != nil {
+			return nil, err
+		}
 	}
 	count := func(list *int) {
 		for _, x := range pieces {

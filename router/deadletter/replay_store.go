@@ -60,6 +60,10 @@ func (p *replayer) bring(ctx context.Context, c *chunk) error {
 			if failed = ctx.Err(); failed != nil {
 				break
 			}
+			if d.err != nil {
+				failed = p.settle(rest, stays, "", d.err)
+				break
+			}
 			n := d.cut(rest)
 			failed = p.write(ctx, d, rest[:n])
 			rest = rest[n:]

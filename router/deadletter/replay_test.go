@@ -242,3 +242,14 @@ func TestLettersOfTheOlderLayoutAreReplayed(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestADestinationThatNeedsAPersonIsAskedOnce(t *testing.T) {
+	dir, _ := kept(t, "a", "b", "c", "d", "e")
+	asked := 0
+	d := &table{asked: func() error { asked++; return router.NeedsOperator(errors.New("no table weir_positions")) }}
+	got := replay(t, dir, to(map[string]router.Destination{"db": d}))
+	reports(t, got, Report{Refused: 5, Reasons: map[string]int{"db: no table weir_positions": 5}})
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}

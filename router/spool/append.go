@@ -1,7 +1,9 @@
 package spool
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/weirlog/weir/router"
@@ -23,23 +25,24 @@ func (s *Spool) Append(msgs []*router.Message, mark router.Mark) (first uint64, 
 	}
 	mark.Sender = senderKey(mark.Sender)
 	s.encode(msgs, mark)
-	if err := s.room(int64(len(s.buf))); err != nil {
+	err = s.write(msgs[0].Received)
+	for errors.Is(err, syscall.ENOSPC) { // what is spent need not wait for its minute
+		if gone, _ := s.removeSpent(time.Time{}, 1); gone == 0 {
+			break
+		}
+		err = s.write(msgs[0].Received)
+	}
+	if err != nil {
 		return 0, err
 	}
-	if s.full(int64(len(s.buf))) {
-		if err := s.roll(msgs[0].Received); err != nil {
-			return 0, fmt.Errorf("append to the disk buffer: %w", err)
-		}
-	}
 	g := s.active
-	if _, err := s.file.WriteAt(s.buf, g.size); err != nil {
-		s.file.Truncate(g.size)
-		return 0, fmt.Errorf("append to the disk buffer: %w", err)
-	}
+	written := int64(len(s.buf))
 	if len(s.pending) == 0 {
 		s.oldest = msgs[0].Received
+		s.pending, s.buf = s.buf, s.pending
+	} else {
+		s.pending = append(s.pending, s.buf...)
 	}
-	s.pending = append(s.pending, s.buf...)
 	first = s.next
 	s.next += uint64(len(msgs))
 	s.latest = msgs[len(msgs)-1].Received
@@ -53,19 +56,32 @@ func (s *Spool) Append(msgs []*router.Message, mark router.Mark) (first uint64, 
 	} else {
 		g.arrived(first, msgs[0].Received)
 	}
-	g.size += int64(len(s.buf))
-	s.bytes += int64(len(s.buf))
+	g.size += written
+	s.bytes += written
 	g.last, g.newest, g.touched = s.next-1, s.latest, now
 	return first, nil
 }
 
+// write writes s.buf to the active segment, or to a new one.
+func (s *Spool) write(arrived int64) error {
+	if err := s.room(int64(len(s.buf))); err != nil {
+		return err
+	}
+	if s.full(int64(len(s.buf))) {
+		if err := s.roll(arrived); err != nil {
+			return fmt.Errorf("append to the disk buffer: %w", err)
+		}
+	}
+	if _, err := s.file.WriteAt(s.buf, s.active.size); err != nil {
+		s.file.Truncate(s.active.size)
+		return fmt.Errorf("append to the disk buffer: %w", err)
+	}
+	return nil
+}
+
 // encode makes the records of msgs in s.buf, with the mark in the last one.
 func (s *Spool) encode(msgs []*router.Message, mark router.Mark) {
-	const mostKept = 4 << 20
-	if cap(s.buf) > mostKept {
-		s.buf = nil
-	}
-	s.buf = s.buf[:0]
+	s.buf = emptied(s.buf)
 	for i, m := range msgs {
 		var own router.Mark
 		if i == len(msgs)-1 {
@@ -73,6 +89,15 @@ func (s *Spool) encode(msgs []*router.Message, mark router.Mark) {
 		}
 		s.buf = appendRecord(s.buf, s.runSum, s.next+uint64(i), s.synced, m, own)
 	}
+}
+
+// emptied keeps the memory of a buffer, if it is not much.
+func emptied(buf []byte) []byte {
+	const most = 4 << 20
+	if cap(buf) > most {
+		return nil
+	}
+	return buf[:0]
 }
 
 // full reports whether a new segment is to be begun for so many bytes.
@@ -187,10 +212,7 @@ func (s *Spool) Sync() error {
 
 // durable notes that all that was appended is.
 func (s *Spool) durable() {
-	const mostKept = 1 << 20
-	if s.pending = s.pending[:0]; cap(s.pending) > mostKept {
-		s.pending = nil
-	}
+	s.pending = emptied(s.pending)
 	s.synced = s.next - 1
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,6 +33,13 @@ type memFile struct {
 
 type extent struct{ from, to int64 }
 
+// fails sets what decides about failing.
+func (d *memDisk) fails(fail func(op string) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = fail
+}
+
 func (d *memDisk) failing(op string) error {
 	if d.fail != nil {
 		return d.fail(op)

@@ -238,6 +238,7 @@ func (m *model) rewind() {
 // kept are the numbers that are in the segments.
 func (m *model) kept() map[id]bool {
 	kept := map[id]bool{}
+	synctest.Wait()
 	for _, g := range m.spool.segments {
 		for n := g.first; n <= g.last; n++ {
 			kept[id{g.run, n}] = true
@@ -255,6 +256,7 @@ func (m *model) firstOpen() int {
 	passed := func(k id) bool {
 		return !slices.ContainsFunc(m.spool.segments, func(g *segment) bool { return g.run == k.run && k.number > g.acked && k.number <= g.last })
 	}
+	synctest.Wait()
 	i := 0
 	for i < len(m.row) && (m.all[m.row[i]].acked || m.all[m.row[i]].gone || m.all[m.row[i]].broken && passed(m.row[i])) {
 		i++
@@ -293,6 +295,7 @@ func (m *model) drop(what string, call func() (int, error)) {
 		acked[g] = g.acked
 	}
 	n, err := call()
+	synctest.Wait()
 	m.step("%s: %d %v", what, n, err)
 	for _, g := range before {
 		if !slices.Contains(m.spool.segments, g) {
@@ -325,6 +328,14 @@ func (m *model) drop(what string, call func() (int, error)) {
 	if count != n {
 		m.fatalf("%s says %d, took %d", what, n, count)
 	}
+}
+
+// sleep lets the spool do what it does by itself.
+func (m *model) sleep(d time.Duration) {
+	m.disk.fails(nil)
+	m.spool.Backlog() // its lock tells the race detector who comes first
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // damage changes a byte of a message that is on the disk.
@@ -378,7 +389,7 @@ func (m *model) again() {
 			m.tear(n)
 		}
 	}
-	m.disk.fail = nil
+	m.disk.fails(nil)
 	m.open()
 	if how != "close" {
 		m.spool.Rewind(m.r.IntN(2) == 0)
@@ -399,6 +410,7 @@ func (m *model) compare(how string) {
 	got := map[id]bool{}
 	var row []id
 	lost := 0
+	synctest.Wait()
 	for _, g := range m.spool.segments {
 		m.step("%s %v %d-%d acked %d", g.name(), g.run, g.first, g.last, g.acked)
 	}
@@ -511,20 +523,22 @@ func drive(t *testing.T, seed uint64) {
 	m.disk.size = []int64{0, 120 << 10}[seed%2]
 	m.open()
 	defer func() {
-		if t.Failed() {
+		select {
+		case <-m.spool.done:
+		default:
 			close(m.spool.done)
 		}
 	}()
 	for range 400 {
+		synctest.Wait() // so that the same seed does the same
 		if m.breaks {
-			m.disk.fail = func(op string) error {
+			m.disk.fails(func(op string) error {
 				if op != "remove" && op != "truncate" && op != "replace" && op != "read" && m.r.IntN(20) == 0 {
 					return syscall.EIO
 				}
 				return nil
-			}
+			})
 		}
-		synctest.Wait() // so that the same seed does the same
 		switch m.r.IntN(24) {
 		case 0, 1, 2, 3, 4, 5:
 			m.append()
@@ -545,16 +559,16 @@ func drive(t *testing.T, seed uint64) {
 		case 20:
 			m.damage()
 		case 21:
-			time.Sleep(time.Duration(m.r.IntN(40)) * time.Minute / 10)
+			m.sleep(time.Duration(m.r.IntN(40)) * time.Minute / 10)
 		case 22:
-			time.Sleep(time.Duration(m.r.IntN(1000)) * time.Millisecond)
+			m.sleep(time.Duration(m.r.IntN(1000)) * time.Millisecond)
 		case 23:
 			if m.r.IntN(3) == 0 {
 				m.again()
 			}
 		}
 	}
-	m.disk.fail = nil
+	m.disk.fails(nil)
 	m.sync()
 	m.again()
 	m.spool.Close()

@@ -57,12 +57,12 @@ func TestTheAcknowledgedPlaceIsNotedOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemDisk()
 		notes := 0
-		d.fail = func(op string) error {
+		d.fails(func(op string) error {
 			if op == "replace" {
 				notes++
 			}
 			return nil
-		}
+		})
 		s, err := open(d, Config{Size: 1 << 20}, silent)
 		if err != nil {
 			t.Fatal(err)
@@ -72,6 +72,7 @@ func TestTheAcknowledgedPlaceIsNotedOnceASecond(t *testing.T) {
 			s.Ack(s.Run(), uint64(i+1))
 			time.Sleep(50 * time.Millisecond)
 		}
+		synctest.Wait()
 		if notes < 5 || notes > 6 {
 			t.Error(notes, "notes in 5 s")
 		}
@@ -296,13 +297,13 @@ func TestAFailedSyncLosesNothing(t *testing.T) {
 	}
 	add(t, s, "a", "b")
 	fails := 1
-	d.fail = func(op string) error {
+	d.fails(func(op string) error {
 		if op == "sync" && fails > 0 {
 			fails--
 			return syscall.EIO
 		}
 		return nil
-	}
+	})
 	add(t, s, "c") // works: it is written again, to a new segment
 	fails = 3
 	if _, err := s.Append(texts("d", "e"), router.Mark{}); err != nil {
@@ -311,7 +312,7 @@ func TestAFailedSyncLosesNothing(t *testing.T) {
 	if err := s.Sync(); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
-	d.fail = nil
+	d.fails(nil)
 	if err := s.Sync(); err != nil {
 		t.Fatal(err)
 	}

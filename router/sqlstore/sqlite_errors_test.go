@@ -269,6 +269,8 @@ func TestSQLiteWaitsForThePerson(t *testing.T) {
 		}
 		if d.db.(*lite).conn == conn {
 			run(t, conn, good)
+		} else {
+			d.query(good)
 		}
 		d.mustWrite(messages(3)...)
 		d.want("SELECT count(*) FROM logs", "6")

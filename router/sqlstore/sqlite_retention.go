@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -11,12 +9,12 @@ import (
 )
 
 // removal is what the retention is at. It goes in passes: one begins when a bound
-// is exceeded and ends when it is kept, or when a tenth of the rows are gone, so that
-// a mistake costs no more than that at once.
+// is exceeded and ends when it is kept, or when a tenth of the rows are gone and as many
+// as have come since the last one, so that a mistake costs no more than that at once.
 type removal struct {
 	reason string // of the pass that is under way; "": none
 	left   int64  // rows that it may still remove
-	behind bool   // it is so late that rows have to wait for it
+	high   int64  // the highest rows of all tables, added up, when it began
 	tables []keptTable
 	after  int64 // by age: rows of tables[0] up to that one were looked at
 	rows   int64 // in a step
@@ -36,20 +34,14 @@ const (
 var removalReasons = [...]string{"age", "size", "keep_free"}
 
 const (
-	passPart  = 10   // a pass removes one row of so many
-	passRows  = 100  // or so many, if that is more
-	stepRows  = 16   // in a step, at least
-	stepMost  = 8192 // and at most
-	sizeSlack = 64   // a pass goes below the size by this part of it, so that passes are seldom
-)
+	passPart = 10   // a pass removes one row of so many
+	passRows = 100  // or so many, if that is more
+	stepRows = 16   // in a step, at least
+	stepMost = 8192 // and at most
 
-// keptTable is a table whose rows are in order of their arrival.
-type keptTable struct {
-	table
-	rowid   string // the name of its rowid
-	arrival string // the column of the time; "": there is none
-	left    int64  // rows that a pass by age may still remove from it
-}
+	tendBehind = 4  // times as long a step may take when the size is exceeded by more than a sixteenth
+	sizeSlack  = 64 // a pass goes below the size by this part of it, so that passes are seldom
+)
 
 // removeOld does one step of the retention.
 func (d *lite) removeOld(now time.Time, trusted bool) (worked bool, f *failure) {
@@ -83,6 +75,12 @@ func (d *lite) removeOld(now time.Time, trusted bool) (worked bool, f *failure) 
 	}
 }
 
+// exceeded reports whether the size is exceeded by so much that rows have to wait.
+func (d *lite) exceeded() bool {
+	size := int64(d.cfg.Retention.Size)
+	return size > 0 && d.tending.pages.used() > size+size/16
+}
+
 func (r *removal) index() int {
 	for i, reason := range removalReasons {
 		if r.reason == reason {
@@ -95,7 +93,7 @@ func (r *removal) index() int {
 // end ends the pass; the next one for the same reason begins after a pause.
 func (r *removal) end(now time.Time, pause time.Duration) {
 	r.next[r.index()] = now.Add(pause)
-	r.reason, r.tables, r.behind = "", nil, false
+	r.reason, r.tables = "", nil
 }
 
 // beginPass begins a pass when one is due.
@@ -126,6 +124,8 @@ func (d *lite) beginPass(now time.Time, trusted bool) *failure {
 		r.reason = ""
 		return f
 	}
+	before := r.high
+	r.high = 0
 	for i := range r.tables {
 		t := &r.tables[i]
 		low, high, f := d.ends(t)
@@ -136,7 +136,11 @@ func (d *lite) beginPass(now time.Time, trusted bool) *failure {
 		if high >= low {
 			t.left = max((high-low)/passPart+1, passRows)
 			r.left += t.left
+			r.high += high
 		}
+	}
+	if before > 0 && r.high > before {
+		r.left += r.high - before // as many as have come since
 	}
 	return nil
 }
@@ -187,10 +191,10 @@ func (d *lite) stepOldest(now time.Time, reason int, over int64) (worked bool, f
 		r.end(now, tendEvery)
 		return false, nil
 	}
-	r.behind = reason == bySize && over > int64(d.cfg.Retention.Size)/16
 	n := min(r.rows, r.left)
 	if used := d.tending.pages.used(); used > 0 {
-		n = min(n, max(rows*over/used+1, stepRows)) // about what is needed, and not much more
+		// About what is needed, and not much more; with several tables they take turns.
+		n = min(n, max(rows*over/used/int64(len(r.tables))+1, stepRows))
 	}
 	began := time.Now()
 	last, found := int64(0), false
@@ -206,23 +210,36 @@ func (d *lite) stepOldest(now time.Time, reason int, over int64) (worked bool, f
 		r.end(now, tendEvery)
 		return false, nil
 	}
-	removed, f := d.removeUpTo(t, last, reason)
+	removed, f := d.removeUpTo(t, last, reason, began)
 	if f != nil {
 		return false, f
 	}
 	r.left -= max(removed, 1)
-	r.rows = adapt(r.rows, time.Since(began), stepRows, stepMost)
 	d.tellRemoved(now)
 	return true, nil
 }
 
-// removeUpTo removes the rows up to one, in a transaction of its own.
-func (d *lite) removeUpTo(t *keptTable, last int64, reason int) (removed int64, f *failure) {
-	if f := d.run("remove old rows of "+t.String(), fmt.Sprintf("DELETE FROM %s WHERE %s <= ?", t.sql(), t.rowid), last); f != nil {
+// removeUpTo removes the rows up to one, in a transaction of its own. The next
+// step is larger or smaller by the time since began, without the COMMIT: that takes
+// as long as the disk takes, however few the rows are.
+func (d *lite) removeUpTo(t *keptTable, last int64, reason int, began time.Time) (removed int64, f *failure) {
+	r := &d.tending.removal
+	if f = d.run("begin", "BEGIN IMMEDIATE"); f != nil {
+		return 0, f
+	}
+	if f = d.run("remove old rows of "+t.String(), fmt.Sprintf("DELETE FROM %s WHERE %s <= ?", t.sql(), t.rowid), last); f != nil {
 		return 0, f
 	}
 	removed = int64(d.conn.Changes())
-	d.tending.removal.removed[reason] += removed
+	took := time.Since(began)
+	if reason == bySize && d.exceeded() {
+		took /= tendBehind
+	}
+	r.rows = adapt(r.rows, took, stepRows, stepMost)
+	if f = d.run("commit", "COMMIT"); f != nil {
+		return 0, f
+	}
+	r.removed[reason] += removed
 	d.tending.gauge.removed.WithLabelValues(removalReasons[reason]).Add(float64(removed))
 	return removed, d.count()
 }
@@ -278,158 +295,17 @@ func (d *lite) stepByAge(now time.Time, pause time.Duration) (worked bool, f *fa
 		return false, notRows(liteFailure("find the oldest rows of "+t.String(), err))
 	}
 	if found {
-		removed, f := d.removeUpTo(t, last, byAge)
+		removed, f := d.removeUpTo(t, last, byAge, began)
 		if f != nil {
 			return false, f
 		}
 		t.left -= removed
 		d.tellRemoved(now)
+	} else {
+		r.rows = adapt(r.rows, time.Since(began), stepRows, stepMost)
 	}
-	r.rows = adapt(r.rows, time.Since(began), stepRows, stepMost)
 	if young || seen < limit {
 		next()
 	}
 	return true, nil
-}
-
-// arrived reads a time as weir stores it in column i: RFC 3339, nanoseconds or seconds.
-func arrived(s *sqlite.Stmt, i int) (at time.Time, ok bool) {
-	switch s.ColumnType(i) {
-	case sqlite.TypeInteger:
-		return time.Unix(0, s.ColumnInt64(i)), true
-	case sqlite.TypeFloat:
-		return time.UnixMicro(int64(s.ColumnFloat(i) * 1e6)), true
-	case sqlite.TypeText:
-		at, err := time.Parse(time.RFC3339Nano, s.ColumnText(i))
-		return at, err == nil
-	}
-	return time.Time{}, false
-}
-
-// newest is when the newest row arrived; known is false when the table has none or does not say.
-func (d *lite) newest(t *keptTable) (at time.Time, known bool, f *failure) {
-	err := sqlitex.Execute(d.conn, fmt.Sprintf("SELECT %s FROM %s ORDER BY %s DESC LIMIT 1", quote(t.arrival), t.sql(), t.rowid), &sqlitex.ExecOptions{
-		ResultFunc: func(s *sqlite.Stmt) error { at, known = arrived(s, 0); return nil }})
-	if err != nil {
-		return at, false, notRows(liteFailure("read the newest row of "+t.String(), err))
-	}
-	return at, known, nil
-}
-
-// ends are the lowest and the highest rowid; high is below low when there is no row.
-func (d *lite) ends(t *keptTable) (low, high int64, f *failure) {
-	low, high = 0, -1
-	err := sqlitex.Execute(d.conn, fmt.Sprintf("SELECT (SELECT min(%s) FROM %s), (SELECT max(%[1]s) FROM %[2]s)", t.rowid, t.sql()), &sqlitex.ExecOptions{
-		ResultFunc: func(s *sqlite.Stmt) error {
-			if s.ColumnType(0) != sqlite.TypeNull {
-				low, high = s.ColumnInt64(0), s.ColumnInt64(1)
-			}
-			return nil
-		}})
-	if err != nil {
-		return 0, 0, notRows(liteFailure("look at the rows of "+t.String(), err))
-	}
-	return low, high, nil
-}
-
-// oldest is the table of the pass with the row that arrived first, and about how
-// many rows all of them have. Where rows do not say when they arrived it is the
-// one with the most rows.
-func (d *lite) oldest() (best *keptTable, rows int64, f *failure) {
-	var first time.Time
-	var most int64
-	for i := range d.tending.removal.tables {
-		t := &d.tending.removal.tables[i]
-		low, high, f := d.ends(t)
-		if f != nil {
-			return nil, 0, f
-		}
-		if high < low {
-			continue
-		}
-		n := high - low + 1
-		rows += n
-		var at time.Time
-		known := false
-		if t.arrival != "" && len(d.tending.removal.tables) > 1 {
-			err := sqlitex.Execute(d.conn, fmt.Sprintf("SELECT %s FROM %s WHERE %s = ?", quote(t.arrival), t.sql(), t.rowid), &sqlitex.ExecOptions{
-				Args: []any{low}, ResultFunc: func(s *sqlite.Stmt) error { at, known = arrived(s, 0); return nil }})
-			if err != nil {
-				return nil, 0, notRows(liteFailure("read the oldest row of "+t.String(), err))
-			}
-		}
-		better := best == nil || n > most
-		if known && !first.IsZero() {
-			better = at.Before(first)
-		}
-		if better {
-			best, first, most = t, at, n
-		}
-	}
-	return best, rows, nil
-}
-
-// keptTables are the tables of the destination of which rows can be removed: not
-// views, and not WITHOUT ROWID.
-func (d *lite) keptTables() (list []keptTable, f *failure) {
-	tables, f := d.stored()
-	if f != nil {
-		return nil, f
-	}
-	for _, t := range tables {
-		k, why, f := d.kept(t)
-		if f != nil {
-			return nil, f
-		}
-		if why != "" && d.naming.fixed == "" {
-			continue // nobody has said that it is ours
-		}
-		if why != "" {
-			if _, ok := d.tending.said["remove rows of "+t.String()]; !ok {
-				d.tending.say(d, "remove rows of "+t.String(), fmt.Errorf("%s", why))
-			}
-			continue
-		}
-		list = append(list, k)
-	}
-	return list, nil
-}
-
-// kept looks at a table; why is the reason for which it has no order of arrival.
-func (d *lite) kept(t table) (k keptTable, why string, f *failure) {
-	k = keptTable{table: t, rowid: "rowid", arrival: d.cfg.arrival()}
-	kind, withoutRowid := "", false
-	err := sqlitex.Execute(d.conn, "SELECT type, wr FROM pragma_table_list(?) WHERE schema = ?", &sqlitex.ExecOptions{
-		Args: []any{t.name, d.schemaName()}, ResultFunc: func(s *sqlite.Stmt) error {
-			kind, withoutRowid = s.ColumnText(0), s.ColumnInt(1) != 0
-			return nil
-		}})
-	var names []string
-	if err == nil {
-		err = sqlitex.Execute(d.conn, "SELECT lower(name) FROM pragma_table_xinfo(?, ?)", &sqlitex.ExecOptions{
-			Args: []any{t.name, d.schemaName()}, ResultFunc: func(s *sqlite.Stmt) error { names = append(names, s.ColumnText(0)); return nil }})
-	}
-	switch {
-	case err != nil:
-		return k, "", notRows(liteFailure("look at table "+t.String(), err))
-	case kind == "":
-		return k, "it is gone", nil
-	case kind != "table":
-		return k, "it is a " + kind, nil
-	case withoutRowid:
-		return k, "it is WITHOUT ROWID, so its rows have no order of arrival", nil
-	}
-	if d.naming.fixed == "" {
-		for i := range d.columns {
-			if !slices.Contains(names, strings.ToLower(d.columns[i].name)) {
-				return k, "it has other columns", nil
-			}
-		}
-	}
-	for _, k.rowid = range []string{"rowid", "_rowid_", "oid"} {
-		if !slices.Contains(names, k.rowid) {
-			return k, "", nil
-		}
-	}
-	return k, "columns hide its rowid", nil
 }

@@ -77,7 +77,7 @@ func (d *lite) tend(ctx context.Context) (more bool, note string) {
 			d.keepReserve()
 		}
 	}
-	if now.Before(c.rest) && !c.removal.behind {
+	if now.Before(c.rest) && !d.exceeded() {
 		return c.busy(), d.note()
 	}
 	for _, piece := range [...]struct {

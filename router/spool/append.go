@@ -50,7 +50,7 @@ func (s *Spool) Append(msgs []*router.Message, mark router.Mark) (first uint64, 
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.marks.set(mark)
+	s.fresh.set(mark)
 	if g.last < g.first { // the first ones in it
 		g.arrivals[0].time, g.begun = msgs[0].Received, now
 	} else {
@@ -217,6 +217,10 @@ func (s *Spool) durable() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active.durable, s.active.synced = s.active.size, s.synced
+	for sender, e := range s.fresh.of {
+		s.marks.set(router.Mark{Sender: sender, Last: e.last})
+	}
+	clear(s.fresh.of)
 }
 
 // abandon ends the active segment behind its last durable record.

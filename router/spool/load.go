@@ -49,6 +49,9 @@ func (s *Spool) load() error {
 		s.segments = append(s.segments, g)
 		s.bytes += g.size
 	}
+	if err := s.disk.sync(); err != nil { // what a weir before this one removed must not come back
+		s.log.Warn("the directory of the disk buffer cannot be synced", "error", err)
+	}
 	s.readMarks()
 	s.loadAcked()
 	return nil

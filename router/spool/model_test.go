@@ -314,7 +314,7 @@ func (m *model) drop(what string, call func() (int, error)) {
 		for i, k := range m.row {
 			f := m.all[k]
 			if k.run == g.run && k.number >= g.first && k.number <= acked[g] && !there {
-				f.gone = true // it was done with
+				f.gone, f.undone = true, err != nil // it was done with
 			}
 			if k.run == g.run && k.number > acked[g] && k.number <= g.last {
 				if i < m.at && !f.broken || f.acked {

@@ -332,6 +332,43 @@ func TestAFailedSyncLosesNothing(t *testing.T) {
 	}
 }
 
+// A header is durable before the messages that a failed sync left: it must not speak for them.
+func TestAMarkIsNotNotedBeforeItsMessages(t *testing.T) {
+	d := newMemDisk()
+	s, err := open(d, Config{Size: 1 << 20}, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(texts("a"), router.Mark{Sender: "x", Last: 1}); err != nil || s.Last("x") != 1 {
+		t.Fatal(err)
+	}
+	syncs := 0
+	d.fails(func(op string) error {
+		if op == "sync" { // of the segment, of the seal, of the new segment's header, of its messages
+			if syncs++; syncs != 3 {
+				return syscall.EIO
+			}
+		}
+		if op == "remove" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	if err := s.Sync(); err == nil || syncs != 4 {
+		t.Fatal(err, syncs)
+	}
+	close(s.done)
+	s.keeping.Wait()
+	d.fails(nil)
+	for _, f := range d.names { // a power cut
+		f.data = f.synced
+	}
+	s = reopen(t, d)
+	if got, _ := drain(t, s); len(got) > 0 || s.Last("x") != 0 {
+		t.Error(got, s.Last("x"))
+	}
+}
+
 func TestAFullDiskIsWaitedFor(t *testing.T) {
 	d := newMemDisk()
 	d.size = 50 << 10

@@ -63,7 +63,8 @@ type Spool struct {
 	active   *segment   // that Append writes to, the newest; nil: none
 	bytes    int64      // of all segments
 	at       place      // of the reader
-	marks    marks      // changed by the appender
+	marks    marks      // of what is durable; changed by the appender
+	fresh    marks      // of what is pending
 	reading  bool       // Read is at work
 	noted    time.Time  // when the acknowledged place was written to disk
 	dirty    bool       // it is not what is on disk
@@ -124,7 +125,8 @@ func (s *Spool) Run() router.RunID { return s.run }
 func (s *Spool) Last(sender string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.marks.of[senderKey(sender)].last
+	key := senderKey(sender)
+	return max(s.marks.of[key].last, s.fresh.of[key].last)
 }
 
 // Close implements router.Spool. It syncs first; its error says that this, and so the newest messages, failed.

@@ -180,13 +180,14 @@ func (w *writer) follow(q queued) {
 	}
 }
 
-// roomy reports whether the destination's share has room for batches that only wait.
+// roomy reports whether the destination's share has room for batches that only wait. They leave half of it,
+// so that sources still find room for a batch while the destination takes nothing.
 func (o *outlet) roomy() bool {
 	g := o.router.budget
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	own, all := &g.pools[o.share[0].pool], &g.pools[0]
-	return own.short == 0 && all.short == 0 && own.used <= own.limit/4*3 && all.used <= all.limit/4*3
+	return own.short == 0 && all.short == 0 && own.used <= own.limit/2 && all.used <= all.limit/2
 }
 
 // read fills the queue from the disk for the next transaction, while the writer is behind.
@@ -214,7 +215,8 @@ func (w *writer) read(ctx context.Context) {
 			b.worst, b.size = weigh(b.live)
 			b.since = time.Now().UnixNano()
 			b.open.Store(1)
-			w.enqueue(queued{b: b, msgs: b.live, share: b.hold.size, run: run, first: first})
+			b.hold.size, b.hold.used = 0, 0
+			w.enqueue(queued{b: b, msgs: b.live, run: run, first: first})
 			b = nil
 		} else if err != io.EOF {
 			w.disk.more = true
@@ -232,14 +234,15 @@ func (w *writer) read(ctx context.Context) {
 	}
 }
 
-// batch is an empty batch for what comes from the disk. It takes its memory
-// without asking: at most two transactions of it exist, which check adds up.
+// batch is an empty batch for what comes from the disk. Its memory is beside the
+// budget, so that it holds no source back however long the destination is away: at
+// most two transactions of it exist, which check adds up.
 func (o *outlet) batch(messages int) *Batch {
 	b := batches.Get().(*Batch)
 	b.mem = memories.Get().(*memory)
 	b.mem.refs.Store(1)
 	b.limit = messages
-	b.hold = reservation{budget: o.router.budget, claims: []claim{{pool: 0, times: 1}, o.share[0]}}
+	b.hold = reservation{budget: o.router.budget}
 	return b
 }
 

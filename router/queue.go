@@ -118,6 +118,16 @@ func (w *writer) lose(q queued, reason string) {
 	q.b.done(w.outlet, q.share)
 }
 
+// mostTaken is how much of the destination's share a transaction may hold. With drop_oldest that is half of it: what is
+// being written cannot be dropped, and were it all, the newest would be lost.
+func (o *outlet) mostTaken() int {
+	limit := o.router.budget.pools[o.share[0].pool].limit // never changed
+	if o.whenFull == DropOldest {
+		return limit / 2
+	}
+	return math.MaxInt
+}
+
 // cut makes the next transaction of the messages at the queue's head, where they
 // stay until they are settled.
 func (w *writer) cut() {
@@ -129,10 +139,10 @@ func (w *writer) cut() {
 		return
 	}
 	t.run = w.queue[0].run
-	bytes := 0
+	bytes, held, most := 0, 0, w.outlet.mostTaken()
 gather:
 	for _, q := range w.queue {
-		if q.run != t.run {
+		if held += q.share; q.run != t.run || held > most && len(t.msgs) > 0 {
 			break
 		}
 		for i, m := range q.msgs[q.from:] {

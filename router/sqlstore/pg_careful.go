@@ -29,6 +29,7 @@ func (d *postgres) careful(ctx context.Context, first *failure) (stored int, f *
 	}
 	total, refusals, strict := d.len(), 0, 0
 	known := map[int]refusal{} // rows that are refused when they come up
+	gap, last := 0, -1 // between refused rows of which the server knows the number
 	refuse := func(i int, r refusal) {
 		d.bad = append(d.bad, refused{d.index[i], r})
 		if refusals++; refusals >= manyRefused {
@@ -48,7 +49,10 @@ func (d *postgres) careful(ctx context.Context, first *failure) (stored int, f *
 		if r, ok := known[at]; ok {
 			delete(known, at)
 			refuse(at, r)
+			gap, last = at-last, at
 			at++
+			// They may come at the same distance again.
+			span = max(firstSpan, 2*gap)
 			continue
 		}
 		if strict > 0 {

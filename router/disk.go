@@ -89,8 +89,10 @@ func (w *writer) fill(ctx context.Context) {
 // long that takes. It reports false when ctx ended before.
 func (w *writer) append(ctx context.Context, q *queued, fresh *[]queued) bool {
 	if w.resent(q) {
+		*fresh = append(*fresh, *q) // what is there already may not be durable yet
 		return true
 	}
+	w.unsafe(q.b.mark.Sender)
 	pause := newBackOff(20*time.Millisecond, time.Second)
 	for {
 		first, err := w.spool.Append(q.msgs, q.b.mark)
@@ -146,9 +148,16 @@ func (w *writer) safe(ctx context.Context, fresh *[]queued) bool {
 		}
 	}
 	w.told.fills(w)
+	w.mu.Lock()
+	clear(w.marks)
+	w.mu.Unlock()
 	for i, q := range *fresh {
 		q.b.receipt.settle(true)
-		w.follow(q)
+		if len(q.msgs) > 0 {
+			w.follow(q)
+		} else {
+			q.b.done(w.outlet, q.share)
+		}
 		(*fresh)[i] = queued{}
 	}
 	*fresh = (*fresh)[:0]
@@ -287,10 +296,32 @@ func (w *writer) resent(q *queued) bool {
 	last := w.outlet.last(q.b.mark.Sender)
 	msgs := slices.DeleteFunc(slices.Clone(q.msgs), func(m *Message) bool { return m.Serial <= last })
 	w.outlet.settle(FateStored, "resent", len(q.msgs)-len(msgs))
-	if q.msgs = msgs; len(msgs) > 0 {
-		return false
+	q.msgs = msgs
+	return len(msgs) == 0
+}
+
+// unsafe says that more of a sender that numbers is about to be appended: until
+// the next sync it is not durable.
+func (w *writer) unsafe(sender string) {
+	if sender == "" {
+		return
 	}
-	q.b.receipt.settle(true)
-	q.b.done(w.outlet, q.share)
-	return true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, there := w.marks[sender]; !there {
+		if w.marks == nil {
+			w.marks = map[string]uint64{}
+		}
+		w.marks[sender] = w.spool.Last(sender)
+	}
+}
+
+// safeLast is the highest number of a sender that is durable here.
+func (w *writer) safeLast(sender string) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if last, ok := w.marks[sender]; ok {
+		return last
+	}
+	return w.spool.Last(sender)
 }

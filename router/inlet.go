@@ -97,7 +97,7 @@ func (in *inlet) Last(sender string) (last uint64, known bool) {
 			if o.writers[0].spool == nil {
 				return 0, false
 			}
-			here := o.last(sender)
+			here := o.safeLast(sender)
 			if !known || here < last {
 				last, known = here, true
 			}

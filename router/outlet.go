@@ -154,7 +154,15 @@ func (o *outlet) resume(n int) {
 	a.add(FateResumed, "", n)
 }
 
-// last is the highest number of a sender that numbers its messages, in all disk buffers.
+// safeLast is the highest number of a sender that numbers its messages which is durable in a disk buffer.
+func (o *outlet) safeLast(sender string) (last uint64) {
+	for _, w := range o.writers {
+		last = max(last, w.safeLast(sender))
+	}
+	return last
+}
+
+// last is the highest number of such a sender in all disk buffers, with what is not durable yet.
 func (o *outlet) last(sender string) (last uint64) {
 	for _, w := range o.writers {
 		last = max(last, w.spool.Last(sender))

@@ -66,7 +66,8 @@ type writer struct {
 	filled   bool      // and fill has ended
 	until    time.Time // when run stops reading the disk, once closed
 	disk     disk
-	number   uint64 // of the last message, without a spool
+	number   uint64            // of the last message, without a spool
+	marks    map[string]uint64 // durable numbers of senders, where the spool has some that are not
 }
 
 // reached is a place in a run.
@@ -82,10 +83,8 @@ func newWriter(o *outlet, c Connection, f Flush) *writer {
 	w.at, _ = c.Destination.(Positioner)
 	w.tender, _ = c.Destination.(Tender)
 	if w.spool != nil {
-		left := w.spool.Backlog().Messages
-		o.resume(left)
+		o.resume(w.spool.Backlog().Messages)
 		w.disk = disk{behind: true, more: true}
-		w.compared = w.old && left == 0 // it is here for what it knows of senders
 	}
 	return w
 }

@@ -73,7 +73,7 @@ func (a *authority) issue(t *testing.T, name string) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})
 }
 
-// Field case C30: no error shows a password.
+// Field cases C30: no error shows a password; C08: what fails to log in is not connected, and an operator's.
 func TestPostgresTLS(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // no files of ~/.postgresql
 	ours, others := newAuthority(t), newAuthority(t)
@@ -81,8 +81,8 @@ func TestPostgresTLS(t *testing.T) {
 	server := routertest.OwnPostgres(t, routertest.PostgresOwn{TCP: true,
 		Settings: map[string]string{"ssl": "on", "ssl_cert_file": "server.crt", "ssl_key_file": "server.key", "ssl_ca_file": "ca.crt"},
 		Files:    map[string][]byte{"server.crt": cert, "server.key": key, "ca.crt": ours.pem},
-		HBA:      "local all all trust\nhostssl all gateway 127.0.0.1/32 cert\nhostssl all weir 127.0.0.1/32 trust\n"})
-	server.Exec(t, server.DSN("postgres"), "CREATE ROLE gateway SUPERUSER LOGIN")
+		HBA:      "local all all trust\nhostssl all gateway 127.0.0.1/32 cert\nhostssl all weir 127.0.0.1/32 trust\nhostssl all writer 127.0.0.1/32 scram-sha-256\n"})
+	server.Exec(t, server.DSN("postgres"), "CREATE ROLE gateway SUPERUSER LOGIN; CREATE ROLE writer SUPERUSER LOGIN PASSWORD 'open sesame'")
 
 	dir := t.TempDir()
 	file := func(name string, data []byte) File {
@@ -115,6 +115,9 @@ func TestPostgresTLS(t *testing.T) {
 		if err != nil && strings.Contains(fmt.Sprintf("%+v", err), "sesame") {
 			t.Errorf("%s: %+v", name, err)
 		}
+		if n := counted(t, d.metrics.connects); err != nil && n != 0 { // C08: that is no connection
+			t.Errorf("%s: %v connections", name, n)
+		}
 	}
 	const byAddress, byName = "postgres://weir@127.0.0.1:PORT/postgres", "postgres://weir@localhost:PORT/postgres"
 	check("verify-full", byAddress, Libpq{SSLMode: "verify-full", SSLRootCert: ca}, "", false)
@@ -128,6 +131,8 @@ func TestPostgresTLS(t *testing.T) {
 	check("no server name", byAddress, Libpq{SSLMode: "require", SSLSNI: new(bool)}, "", false)
 	check("clear text", byAddress, Libpq{SSLMode: "disable"}, "no encryption", true)
 	check("client certificate", "postgres://gateway@127.0.0.1:PORT/postgres", login, "", false)
+	check("wrong password", "postgres://writer:no%20sesame@127.0.0.1:PORT/postgres", Libpq{SSLMode: "require"}, "28P01", true)
+	check("right password", "postgres://writer:open%20sesame@127.0.0.1:PORT/postgres", Libpq{SSLMode: "require"}, "", false)
 	withPassword := login
 	withPassword.SSLKey, withPassword.SSLPassword = file("locked.key", pem.EncodeToMemory(locked)), plainSecret("sesame")
 	check("encrypted key", "postgres://gateway@127.0.0.1:PORT/postgres", withPassword, "", false)

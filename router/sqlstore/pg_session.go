@@ -37,11 +37,10 @@ func (c *Config) checkSession() []config.Problem {
 	if limit := c.statementTimeout(); limit != 0 && limit < time.Second {
 		bad = append(bad, config.Problem{Path: "statement_timeout", What: fmt.Sprintf("%v is too short", limit), Hint: "1s or more, or off"})
 	}
-	if len(bad) > 0 {
-		return bad
-	}
-	if _, err := pgSettings(c); err != nil {
-		bad = append(bad, config.Problem{Path: "postgres", What: err.Error(), Hint: "postgres://user@host/database"})
+	if len(bad) == 0 {
+		if _, err := pgSettings(c); err != nil {
+			bad = append(bad, config.Problem{Path: "postgres", What: err.Error(), Hint: "postgres://user@host/database"})
+		}
 	}
 	return append(bad, append(c.checkPooler(), c.checkPartition()...)...)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-// ackedName is the file that says how far messages were acknowledged, at least. It is written once a second at most.
+// ackedName is the file that says how far messages were acknowledged, at least. It is written once a second,
+// and before what is acknowledged is removed.
 const ackedName = "acknowledged"
 
 const (
@@ -74,6 +75,8 @@ func (s *Spool) loadAcked() {
 
 // noteAcked writes how far messages are acknowledged.
 func (s *Spool) noteAcked() {
+	s.noting.Lock() // an older line must not replace a newer one
+	defer s.noting.Unlock()
 	s.mu.Lock()
 	line, ok := s.ackedLine()
 	dirty := s.dirty

@@ -179,6 +179,13 @@ func (s *Spool) unlink(g *segment) error {
 func (s *Spool) removeSpent(before time.Time, most int) (gone int, err error) {
 	var spent []*segment
 	s.mu.Lock()
+	some := s.spentFirst(before)
+	s.mu.Unlock()
+	if !some {
+		return 0, nil
+	}
+	s.noteAcked() // else the next process would not know that there ever was what is removed
+	s.mu.Lock()
 	for len(spent) < most && s.spentFirst(before) {
 		spent = append(spent, s.segments[0])
 		s.detach(0)

@@ -87,6 +87,32 @@ func TestTheAcknowledgedPlaceIsNotedOnceASecond(t *testing.T) {
 	})
 }
 
+// Else a database that was put back while weir was down would lack them, and nobody could tell.
+func TestWhatIsRemovedIsKnownToBeAcknowledgedAfterAKill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemDisk()
+		s, err := open(d, Config{Size: 200 << 10, segment: 16 << 10}, silent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, s, numbered(0, 10, 10)...)
+		s.Ack(s.Run(), 5)
+		synctest.Wait() // noted, and not again for a second
+		for i := range 50 {
+			add(t, s, numbered(i*10, 10, 1000)...)
+			s.Ack(s.Run(), s.next-1)
+		}
+		run, oldest := s.Run(), s.segments[0].first
+		close(s.done) // killed
+		s.keeping.Wait()
+		s = reopen(t, d)
+		if got, at := s.Acked(); oldest < 100 || got != run || at < oldest-1 {
+			t.Errorf("messages before %d are gone; acknowledged up to %d of run %v, want %v", oldest, at, got, run)
+		}
+		s.Close()
+	})
+}
+
 func TestSpentSegmentsGoAtOnceWhenThereIsNoRoom(t *testing.T) {
 	dir := t.TempDir()
 	s := openAt(t, dir, Config{Size: 200 << 10, segment: 16 << 10})

@@ -69,6 +69,7 @@ type Spool struct {
 	noted    time.Time  // when the acknowledged place was written to disk
 	dirty    bool       // it is not what is on disk
 
+	noting  sync.Mutex // of the file ackedName
 	keeping sync.WaitGroup
 	wake    chan struct{}
 	done    chan struct{}

@@ -191,14 +191,18 @@ func (c *tending) say(d *lite, what string, err error) {
 	c.said[what] = err.Error()
 }
 
-// first opens the file for the first time. A full disk is no error then: the
-// first Write waits for room.
+// first opens the file for the first time. A full disk is no error then, and
+// neither is another program that is writing: the first Write waits.
 func (d *lite) first(ctx context.Context) error {
 	err := d.connect(ctx)
 	if err != nil {
 		if free, total, ok := d.disk(); ok && free < stopBelow(total) && d.dropReserve() {
 			err = d.connect(ctx)
 		}
+	}
+	if f, ok := errors.AsType[*failure](err); ok && f.class == temp {
+		d.log.Warn("the database cannot be opened at the moment", "error", err)
+		return nil
 	}
 	if err == nil {
 		d.lookAtFilesystem()

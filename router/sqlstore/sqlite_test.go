@@ -108,6 +108,27 @@ func TestSQLiteBusyPasses(t *testing.T) {
 	d.want("SELECT count(*) FROM logs", "3")
 }
 
+func TestSQLiteThatIsBusyAtTheStartIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	other, err := sqlite.OpenConn(filepath.Join(dir, "logs.db"), sqlite.OpenReadWrite|sqlite.OpenCreate) // without WAL
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := sqlitex.ExecuteTransient(other, "BEGIN EXCLUSIVE", nil); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, dir, Config{SQLite: "logs.db"})
+	if err := d.tryWrite(messages(3)...); err == nil || router.IsPermanent(err) || router.IsNeedsOperator(err) || !strings.Contains(err.Error(), "SQLITE_BUSY") {
+		t.Errorf("Write = %v", err)
+	}
+	if err := sqlitex.ExecuteTransient(other, "ROLLBACK", nil); err != nil {
+		t.Fatal(err)
+	}
+	d.mustWrite(messages(3)...)
+	d.want("SELECT count(*) FROM logs", "3")
+}
+
 func TestSQLiteFullDiskIsToldAndPasses(t *testing.T) {
 	d := openLite(t, Config{SessionStatements: []string{"PRAGMA max_page_count = 60"}})
 	d.mustWrite(messages(100)...)

@@ -111,9 +111,8 @@ func (d *destination) open(ctx context.Context, at site, metrics prometheus.Regi
 			return all, err
 		}
 		all = append(all, conn)
-		labels := prometheus.Labels{"connection": fmt.Sprint(k)}
 		if m, ok := conn.Destination.(prometheus.Collector); ok {
-			prometheus.WrapRegistererWith(labels, metrics).MustRegister(m)
+			prometheus.WrapRegistererWith(prometheus.Labels{"connection": fmt.Sprint(k)}, metrics).MustRegister(m)
 		}
 		if d.Buffer.Disk == 0 {
 			continue
@@ -125,8 +124,7 @@ func (d *destination) open(ctx context.Context, at site, metrics prometheus.Regi
 			return all, fmt.Errorf("destination %s: %w", at.name, err)
 		}
 		all[k].Spool = s
-		labels["destination"] = at.name
-		prometheus.WrapRegistererWith(labels, metrics).MustRegister(s)
+		prometheus.WrapRegistererWith(prometheus.Labels{"connection": fmt.Sprint(k), "destination": at.name}, metrics).MustRegister(s)
 	}
 	if d.Buffer.Disk > 0 {
 		err = d.openOld(ctx, at, n, &all)

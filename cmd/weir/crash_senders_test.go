@@ -34,13 +34,15 @@ func wordOf(n uint64) string {
 type crashSender struct {
 	name    string
 	socket  string
-	resumes bool // asks the source where to go on
-	plain   bool // no acknowledgements: an ordinary stream of syslog
-	pad     int  // bytes of a message, about
+	resumes bool         // asks the source where to go on
+	plain   bool         // no acknowledgements: an ordinary stream of syslog
+	pad     atomic.Int64 // bytes of a message, about
 	pause   time.Duration
+	filters bool // some are dropped
 	rng     *rand.Rand
 
 	quiet, gone atomic.Bool // makes no more messages; is to end
+	restored    atomic.Bool // what the router knows of it was put back
 	made        atomic.Uint64
 	ackedUpTo   atomic.Uint64 // how many acknowledgements there were; of a sender that resumes, the highest number
 
@@ -52,8 +54,10 @@ type crashSender struct {
 }
 
 func newCrashSender(name, socket string, seed uint64) *crashSender {
-	return &crashSender{name: name, socket: socket, pad: 60, rng: rand.New(rand.NewPCG(seed, uint64(len(name))+uint64(name[0]))),
+	s := &crashSender{name: name, socket: socket, rng: rand.New(rand.NewPCG(seed, uint64(len(name))+uint64(name[0]))),
 		acked: map[uint64]bool{}, ended: make(chan struct{})}
+	s.pad.Store(60)
+	return s
 }
 
 func (s *crashSender) start() *crashSender {
@@ -79,7 +83,7 @@ func (s *crashSender) start() *crashSender {
 
 // text is message n without the sender's name and number.
 func (s *crashSender) text(n uint64) string {
-	return wordOf(n) + " " + strings.Repeat("x", s.pad)
+	return wordOf(n) + " " + strings.Repeat("x", int(s.pad.Load()))
 }
 
 // talk is one connection to the source that acknowledges.
@@ -133,6 +137,9 @@ func (s *crashSender) talk(c net.Conn) {
 		if _, err := c.Write(out); err != nil {
 			return
 		}
+		if s.rng.IntN(100) == 0 {
+			return // connects again, while the router still has what was sent
+		}
 		s.rest()
 	}
 }
@@ -148,10 +155,15 @@ func (s *crashSender) rest() {
 func (s *crashSender) resume(last uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if acked := s.ackedUpTo.Load(); last < acked {
-		s.wrong = append(s.wrong, fmt.Sprintf("asked to go on behind %d, but %d was acknowledged", last, acked))
-		last = acked
+	acked := s.ackedUpTo.Load()
+	for n := last + 1; n <= acked && !s.restored.Load(); n++ {
+		if !s.filters || wordOf(n) != dull { // of what a filter drops nothing is kept
+			s.wrong = append(s.wrong, fmt.Sprintf("asked to go on behind %d, but %d was acknowledged", last, acked))
+			break
+		}
 	}
+	last = max(last, acked)
+	s.ackedUpTo.Store(last) // it is told that the router has them
 	if last > s.made.Load() {
 		s.wrong = append(s.wrong, fmt.Sprintf("asked to go on behind %d, but only %d were ever made", last, s.made.Load()))
 	}
@@ -171,13 +183,13 @@ func (s *crashSender) hear(answers *bufio.Reader, here *atomic.Int64) {
 			continue
 		}
 		s.mu.Lock()
-		if s.acked[n] {
+		if s.acked[n] && !s.resumes {
 			s.wrong = append(s.wrong, fmt.Sprintf("%d was acknowledged twice", n))
 		}
 		s.acked[n] = true
 		s.mu.Unlock()
 		if s.resumes {
-			s.ackedUpTo.Store(n)
+			s.ackedUpTo.Store(max(n, s.ackedUpTo.Load()))
 		} else {
 			s.ackedUpTo.Add(1)
 		}

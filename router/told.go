@@ -191,6 +191,9 @@ func (w *writer) part() Part {
 	switch {
 	case t.err != nil:
 		p.Ready, p.Reason, p.Since = false, t.err.Error(), t.since
+		if t.full != nil {
+			p.Reason += "; and its disk buffer takes nothing: " + t.full.Error()
+		}
 	case t.full != nil:
 		p.Ready, p.Reason, p.Since = false, "disk buffer: "+t.full.Error(), t.fullFrom
 	}

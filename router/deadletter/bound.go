@@ -8,6 +8,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/weirlog/weir/router"
 )
 
 // drops are letters that had to go, by reason.
@@ -36,8 +38,11 @@ func (s *Store) Run(ctx context.Context) {
 func (s *Store) look(ctx context.Context, now time.Time, expire bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn == nil {
-		return
+	if s.conn == nil { // it could not be opened, or fault has closed it
+		if s.open() != nil {
+			return
+		}
+		s.stats.result(now, router.LetterKey{}, nil, change{}, nil)
 	}
 	s.clock.Trusted(now) // it notices a jump between two calls
 	if expire {

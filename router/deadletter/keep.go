@@ -49,6 +49,7 @@ func (s *Store) Unsettled(ctx context.Context, destination string) (runs []route
 			return nil // somebody has edited the file: not one of our letters
 		}})
 	})
+	s.stats.result(time.Now(), router.LetterKey{}, nil, change{}, err)
 	return runs, err
 }
 

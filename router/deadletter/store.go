@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -52,10 +53,30 @@ func Open(dir string, c Config, log *slog.Logger) (*Store, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.open(); err != nil {
+	err := s.open()
+	if noRoom(err) {
+		// weir starts on a full disk, too. Who needs the letters waits until there is room.
+		s.log.Warn("the dead letters cannot be opened: the disk is full", "path", s.path, "error", err)
+		s.stats.result(s.opened, router.LetterKey{}, nil, change{}, fmt.Errorf("open dead letters: %w", err))
+		return s, nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open dead letters %s: %w", s.path, err)
 	}
 	return s, nil
+}
+
+// noRoom reports whether an error of opening is that of a full disk; SQLite calls it an I/O error when it has no room for
+// what it shares with readers (SQLITE_IOERR_SHMSIZE).
+func noRoom(err error) bool {
+	switch code := sqlite.ErrCode(err); {
+	case err == nil:
+		return false
+	case errors.Is(err, syscall.ENOSPC):
+		return true
+	default:
+		return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize || code == sqlite.ResultIOErrWrite
+	}
 }
 
 func (s *Store) open() (err error) {

@@ -32,6 +32,9 @@ func (s *Spool) Append(msgs []*router.Message, mark router.Mark) (first uint64, 
 		}
 		err = s.write(msgs[0].Received)
 	}
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w: %w", router.ErrSpoolFull, err)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -75,7 +75,19 @@ func (d *directory) openFile(name string, flag int) (file, error) {
 	return dataFile{f}, nil
 }
 
-func (d *directory) remove(name string) error { return os.Remove(filepath.Join(d.path, name)) }
+// remove frees the file's space at once: a reader that still has it open would keep it otherwise.
+func (d *directory) remove(name string) error {
+	path := filepath.Join(d.path, name)
+	f, openErr := os.OpenFile(path, os.O_WRONLY, 0)
+	err := os.Remove(path)
+	if openErr == nil {
+		if err == nil {
+			f.Truncate(0)
+		}
+		f.Close()
+	}
+	return err
+}
 
 func (d *directory) replace(name string, data []byte) error {
 	path := filepath.Join(d.path, name)

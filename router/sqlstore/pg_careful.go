@@ -29,7 +29,7 @@ func (d *postgres) careful(ctx context.Context, first *failure) (stored int, f *
 	}
 	total, refusals, strict := d.len(), 0, 0
 	known := map[int]refusal{} // rows that are refused when they come up
-	gap, last := 0, -1 // between refused rows of which the server knows the number
+	gap, last := 0, -1         // between refused rows of which the server knows the number
 	refuse := func(i int, r refusal) {
 		d.bad = append(d.bad, refused{d.index[i], r})
 		if refusals++; refusals >= manyRefused {

@@ -27,6 +27,7 @@ const (
 	stopBytes    = 2 * liteWALBytes
 	reserveBytes = 16 << 20
 	reserveMin   = 1 << 20
+	plentyOfDisk = 8                      // times stopBelow, above which nobody counts
 	roomTime     = 200 * time.Millisecond // of removing rows before an attempt is given up
 )
 
@@ -118,50 +119,95 @@ func (d *lite) metFull(f *failure) {
 func (d *lite) room(ctx context.Context) error {
 	c := &d.tending
 	free, total, ok := d.disk()
-	if !ok || free >= stopBelow(total) && !c.space.full {
+	if !ok || !c.space.full && free >= plentyOfDisk*stopBelow(total) {
+		c.gauge.full.Set(0)
+		return nil
+	}
+	if free >= stopBelow(total)+d.unwritten() && !c.space.full {
 		c.gauge.full.Set(0)
 		return nil
 	}
 	c.gauge.full.Set(1)
 	c.gauge.disk.Set(float64(free))
-	if err := d.makeRoom(ctx); err != nil {
+	reader, err := d.makeRoom(ctx)
+	if err != nil {
 		return err
 	}
-	if free, total, ok = d.disk(); ok && free < stopBelow(total) {
-		return router.NeedsOperator(fmt.Errorf("disk full: %s free where %s is, nothing is stored below %s: make room there",
-			sized(free), d.path, sized(stopBelow(total))))
+	free, total, ok = d.disk()
+	if need := stopBelow(total) + d.unwritten(); ok && free < need {
+		why := ""
+		if reader {
+			why = ", where a reader's transaction keeps the WAL from being emptied"
+		}
+		return router.NeedsOperator(fmt.Errorf("disk full: %s free where %s is, nothing is stored below %s%s: make room there",
+			sized(free), d.path, sized(need), why))
 	}
 	c.space.full = false
 	c.gauge.full.Set(0)
 	return nil
 }
 
-// makeRoom empties the WAL and removes rows, as far as the retention allows.
-func (d *lite) makeRoom(ctx context.Context) error {
+// unwritten is by how much the file will grow when the WAL is moved into it. A
+// disk with less than that is a dead end: the WAL cannot be emptied, and nothing else
+// be removed, since that would go into the WAL.
+func (d *lite) unwritten() int64 {
+	p := &d.tending.pages
+	if d.conn == nil || d.tending.home == "" || d.count() != nil {
+		return 0
+	}
+	info, err := os.Stat(d.tending.home)
+	if err != nil {
+		return 0
+	}
+	return max(p.count*p.size-info.Size(), 0)
+}
+
+// cramped reports whether there is not even room for the work of the retention: the disk
+// is short and the WAL cannot be emptied, so that all that is removed would only make it longer.
+func (d *lite) cramped() bool {
+	free, total, ok := d.disk()
+	if !ok || free >= stopBelow(total)/2+d.unwritten() {
+		return false
+	}
+	f := d.truncateWAL()
+	if f != nil && f.class != temp && d.dropReserve() {
+		f = d.truncateWAL()
+	}
+	return f != nil
+}
+
+// makeRoom empties the WAL and removes rows, as far as the retention allows. reader
+// says that one keeps the WAL from being emptied.
+func (d *lite) makeRoom(ctx context.Context) (reader bool, err error) {
 	c := &d.tending
 	if c.space.full {
 		d.dropReserve()
 	}
-	err := d.connect(ctx)
+	err = d.connect(ctx)
 	if err != nil && d.dropReserve() {
 		err = d.connect(ctx)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer d.hurry(tendPatience)()
 	if f := d.look(time.Now()); f != nil {
-		return d.abort(f)
+		return false, d.abort(f)
 	}
-	if f := d.truncateWAL(); f != nil && d.dropReserve() {
-		d.truncateWAL()
+	f := d.truncateWAL()
+	if f != nil && f.class != temp && d.dropReserve() {
+		f = d.truncateWAL()
 	}
+	reader = f != nil && f.class == temp
 	if !d.cfg.Retention.on() {
-		return nil
+		return reader, nil
 	}
 	c.removal.next = [len(c.removal.next)]time.Time{} // now, not when it is due
 	for end := time.Now().Add(roomTime); time.Now().Before(end) && ctx.Err() == nil; {
 		now := time.Now()
+		if d.cramped() {
+			break
+		}
 		worked, f := d.removeOld(now, c.clock.Trusted(now))
 		if f == nil && !worked {
 			worked, f = d.giveBack(now, true)
@@ -175,9 +221,10 @@ func (d *lite) makeRoom(ctx context.Context) error {
 		}
 	}
 	if d.conn != nil {
-		d.truncateWAL()
+		f := d.truncateWAL()
+		reader = f != nil && f.class == temp
 	}
-	return nil
+	return reader, nil
 }
 
 // say tells once that something does not work which nothing depends on now.

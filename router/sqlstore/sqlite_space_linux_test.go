@@ -146,3 +146,41 @@ func TestSQLiteStartsOnAFullDisk(t *testing.T) {
 	d.mustWrite(messages(10)...)
 	d.want("SELECT count(*) FROM logs", "110")
 }
+
+// While a reader keeps the WAL from being emptied nothing may be written that
+// the file could not take afterwards: that would be a dead end.
+func TestSQLiteFullDiskUnderALongReader(t *testing.T) {
+	dir := smallDisk(t, "64m") // nothing is stored below 8 MiB
+	d := open(t, dir, Config{SQLite: "logs.db", Retention: Retention{KeepFree: 16 << 20}})
+	tend := func() {
+		d.db.(*lite).tending.rest, d.db.(*lite).tending.looks = time.Time{}, time.Time{}
+		d.Tend(t.Context())
+	}
+	d.mustWrite(benchMessages(20000)...)
+	tend()
+	long := d.reader()
+	long.begin()
+	var err error
+	for range 60 {
+		if err = d.tryWrite(benchMessages(2000)...); err != nil {
+			break
+		}
+		tend()
+	}
+	for range 20 {
+		tend()
+	}
+	if err == nil || !strings.Contains(err.Error(), "a reader's transaction keeps the WAL from being emptied") {
+		t.Errorf("Write = %v", err)
+	}
+	long.end()
+	for i := 0; ; i++ {
+		if err := d.tryWrite(message("after")); err == nil {
+			break
+		} else if i == 50 {
+			t.Fatalf("not over after the reader: %v", err)
+		}
+	}
+	d.want("SELECT count(*) FROM logs WHERE message = 'after'", "1")
+	d.want("PRAGMA integrity_check", "ok")
+}

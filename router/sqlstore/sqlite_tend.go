@@ -80,6 +80,9 @@ func (d *lite) tend(ctx context.Context) (more bool, note string) {
 	if now.Before(c.rest) && !d.exceeded() {
 		return c.busy(), d.note()
 	}
+	if d.cramped() {
+		return false, d.note()
+	}
 	for _, piece := range [...]struct {
 		what string
 		do   func(now time.Time, trusted bool) (worked bool, f *failure)

@@ -26,8 +26,9 @@ type crashRig struct {
 	database crashDatabase
 	buffer   string // of the destination, YAML; "": none
 	filters  bool
-	lines    int // flush_lines, at most
-	more     string
+	lines    int    // flush_lines, at most
+	flush    string // of the destination, YAML; "": at random
+	more     string // of the configuration, YAML
 
 	child  *exec.Cmd
 	log    *crashLog
@@ -63,7 +64,11 @@ func (r *crashRig) configure() {
 		y.WriteString("filters:\n  quiet: { module: stock:severity, config: { min: info } }\n  mask: { module: stock:redact }\n")
 	}
 	fmt.Fprintf(&y, "destinations:\n  db:\n    %s\n    table: logs\n    columns: { message: message }\n", r.database.settings())
-	fmt.Fprintf(&y, "    flush_lines: %d\n    flush_timeout: %dms\n", max(min(10, r.lines), r.rng.IntN(r.lines+1)), 1+r.rng.IntN(200))
+	flush := fmt.Sprintf("flush_lines: %d\n    flush_timeout: %dms", max(min(10, r.lines), r.rng.IntN(r.lines+1)), 1+r.rng.IntN(200))
+	if r.flush != "" {
+		flush = r.flush
+	}
+	y.WriteString("    " + flush + "\n")
 	if r.buffer != "" {
 		fmt.Fprintf(&y, "    buffer: %s\n", r.buffer)
 	}

@@ -44,7 +44,7 @@ type crashSender struct {
 	quiet, gone atomic.Bool // makes no more messages; is to end
 	restored    atomic.Bool // what the router knows of it was put back
 	made        atomic.Uint64
-	ackedUpTo   atomic.Uint64 // how many acknowledgements there were; of a sender that resumes, the highest number
+	ackedUpTo   atomic.Uint64 // how many acknowledgements there were; of a sender that resumes, the number up to which there is no gap
 
 	mu     sync.Mutex
 	acked  map[uint64]bool
@@ -187,12 +187,15 @@ func (s *crashSender) hear(answers *bufio.Reader, here *atomic.Int64) {
 			s.wrong = append(s.wrong, fmt.Sprintf("%d was acknowledged twice", n))
 		}
 		s.acked[n] = true
-		s.mu.Unlock()
-		if s.resumes {
-			s.ackedUpTo.Store(max(n, s.ackedUpTo.Load()))
-		} else {
-			s.ackedUpTo.Add(1)
+		upTo := s.ackedUpTo.Load() + 1
+		for s.resumes && s.acked[upTo] { // not in order: what a filter drops is acknowledged at once
+			upTo++
 		}
+		if s.resumes {
+			upTo--
+		}
+		s.ackedUpTo.Store(upTo)
+		s.mu.Unlock()
 	}
 }
 

@@ -69,11 +69,15 @@ func crash(t *testing.T, db crashDatabase, kills int, set func(*crashRig)) {
 	began := time.Now()
 	for n := 0; n < kills; n++ {
 		r.start()
-		if rng.IntN(5) == 0 { // while it starts
+		switch rng.IntN(5) {
+		case 0: // while it starts
 			time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
-		} else {
+		case 1, 2:
 			r.awaitReady()
 			time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond)
+		default: // at work
+			r.loadUntilAcked(senders, 1)
+			time.Sleep(time.Duration(rng.IntN(1500)) * time.Millisecond)
 		}
 		if rng.IntN(10) == 0 { // while it stops
 			select {

@@ -177,6 +177,33 @@ func olderDatabase(t *testing.T, running bool, more, pad int) {
 	}
 }
 
+// A server that crashes forgets its last commits where they are not durable: they are sent again.
+func TestAServerThatForgetsCommitsGetsThemAgain(t *testing.T) {
+	t.Parallel()
+	rng, seed := crashRandom(t)
+	db := newPGCrash(t, 1)
+	db.forgets = true
+	r := newCrashRig(t, rng, db)
+	senders := crashSenders(r, seed)
+	r.start()
+	crashes := kills(1, 5)
+	for range crashes {
+		r.loadUntilAcked(senders, 200)
+		stored := len(db.messages(t))
+		for end := time.Now().Add(time.Minute); len(db.messages(t)) < stored+100 && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		db.server.Stop(routertest.StopImmediate)
+		db.server.Start(t)
+	}
+	r.finish(senders)
+	r.expectNothingLost(look(t, db, r.stateDir()), senders)
+	t.Logf("in %d crashes the server forgot %d messages", crashes, r.told)
+	if r.told == 0 {
+		t.Error("the server forgot nothing: this test tests nothing")
+	}
+}
+
 // metric reads a counter of the destination.
 func (r *crashRig) metric(name string) uint64 {
 	r.t.Helper()

@@ -71,18 +71,23 @@ type pgCrash struct {
 	server      *routertest.PostgresServer
 	dsn         string
 	connections int
+	forgets     bool // what was committed last, in a crash
 }
 
 func newPGCrash(t *testing.T, connections int) *pgCrash {
-	server := routertest.OwnPostgres(t, routertest.PostgresOwn{})
+	server := routertest.OwnPostgres(t, routertest.PostgresOwn{Settings: map[string]string{"wal_writer_delay": "10s"}}) // of commits that are not synchronous
 	server.Exec(t, server.DSN("postgres"), "CREATE DATABASE crash")
-	p := &pgCrash{server, server.DSN("crash"), connections}
+	p := &pgCrash{server: server, dsn: server.DSN("crash"), connections: connections}
 	server.Exec(t, p.dsn, crashTable)
 	return p
 }
 
 func (p *pgCrash) settings() string {
-	return fmt.Sprintf("postgres: %q\n    connections: %d", p.dsn, p.connections)
+	more := ""
+	if p.forgets {
+		more = "\n    session_statements: [SET synchronous_commit = off]"
+	}
+	return fmt.Sprintf("postgres: %q\n    connections: %d%s", p.dsn, p.connections, more)
 }
 
 func (p *pgCrash) messages(t *testing.T) []string {

@@ -54,6 +54,7 @@ func (w *writer) fill(ctx context.Context) {
 		w.mu.Unlock()
 		for i, q := range incoming {
 			if !w.append(ctx, &q, &fresh) {
+				incoming[i] = q // what it had sent twice is settled
 				w.mu.Lock()
 				w.incoming = slices.Concat(incoming[i:], w.incoming) // abandon counts them
 				w.mu.Unlock()
@@ -61,7 +62,7 @@ func (w *writer) fill(ctx context.Context) {
 			}
 		}
 		switch {
-		case len(fresh) == 0 && closed && len(incoming) == 0:
+		case len(fresh) == 0 && closed: // incoming was the last
 			return
 		case len(fresh) == 0:
 			timer.Reset(time.Hour)
@@ -92,9 +93,9 @@ func (w *writer) append(ctx context.Context, q *queued, fresh *[]queued) bool {
 		*fresh = append(*fresh, *q) // what is there already may not be durable yet
 		return true
 	}
-	w.unsafe(q.b.mark.Sender)
 	pause := newBackOff(20*time.Millisecond, time.Second)
 	for {
+		w.unsafe(q.b.mark.Sender) // again after safe
 		first, err := w.spool.Append(q.msgs, q.b.mark)
 		if err == nil {
 			q.run, q.first = w.spool.Run(), first

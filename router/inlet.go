@@ -85,6 +85,7 @@ func (in *inlet) Deliver(b *Batch) {
 	for i, rt := range in.routes {
 		all[i].route = rt
 		all[i].hold.claims = rt.claims
+		all[i].mark.Sender = rt.sender(b.mark.Sender)
 	}
 	for _, b := range all {
 		r.pass(b)
@@ -97,7 +98,7 @@ func (in *inlet) Last(sender string) (last uint64, known bool) {
 			if o.writers[0].spool == nil {
 				return 0, false
 			}
-			here := o.safeLast(sender)
+			here := o.safeLast(rt.sender(sender))
 			if !known || here < last {
 				last, known = here, true
 			}

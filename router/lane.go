@@ -48,11 +48,9 @@ func (r *Router) filter(b *Batch) *Held {
 
 // handOver gives what the filters left to the destinations.
 func (r *Router) handOver(b *Batch) {
-	if len(b.bad) > 0 {
-		r.keepLetters(b)
-	}
+	safe := len(b.bad) == 0 || r.keepLetters(b)
 	n, rt, receipt := len(b.live), b.route, b.receipt
-	defer receipt.settle(true)
+	defer receipt.settle(safe)
 	if n == 0 {
 		b.free()
 		return
@@ -112,9 +110,10 @@ func (r *Router) swept(rt *route, filter string, drops, created int) {
 }
 
 // keepLetters writes what the filters rejected to the dead letters, all of a
-// filter's at once. While the store cannot write, the batch waits.
-func (r *Router) keepLetters(b *Batch) {
+// filter's at once. While the store cannot write, the batch waits; it reports false when the drain ended before.
+func (r *Router) keepLetters(b *Batch) (kept bool) {
 	from := 0
+	kept = true
 	for stage, to := range b.stops {
 		rows := b.bad[from:to]
 		from = to
@@ -133,10 +132,12 @@ func (r *Router) keepLetters(b *Batch) {
 			r.log.Error("cannot keep dead letters", "route", b.route.Name, "filter", name, "messages", len(rows), "error", err)
 			if !pause.wait(r.drain) {
 				r.settleRoute(b.route, FateLost, "dead_letters", len(rows))
+				kept = false
 				break
 			}
 		}
 	}
+	return kept
 }
 
 func (r *Router) settleRoute(rt *route, f Fate, reason string, n int) {
@@ -251,7 +252,7 @@ func (r *Router) unparkRoute(rt *route) int {
 }
 
 // loseParked gives up what is still parked when the drain is over.
-func (r *Router) loseParked() (n int) {
+func (r *Router) loseParked() {
 	for _, rt := range r.routes {
 		rt.mu.Lock()
 		for _, b := range rt.parked {
@@ -260,7 +261,6 @@ func (r *Router) loseParked() (n int) {
 				r.swept(rt, rt.Filters[b.stage].Name, drops, created)
 			}
 			r.settleRoute(rt, FateLost, "drain", len(b.live)+len(b.bad))
-			n += len(b.live) + len(b.bad)
 			b.receipt.settle(false)
 			b.free()
 		}
@@ -268,5 +268,4 @@ func (r *Router) loseParked() (n int) {
 		rt.held.Store(0)
 		rt.mu.Unlock()
 	}
-	return n
 }

@@ -124,6 +124,18 @@ type Ledger struct {
 	Sources              map[string]Intake
 }
 
+// lostAtTheEnd is how many messages were lost because a stop took too long.
+func (l Ledger) lostAtTheEnd() (n uint64) {
+	for _, a := range slices.Concat(l.Routes, l.Destinations) {
+		for _, e := range a.Fates {
+			if e.Fate == FateLost && (e.Reason == "drain" || e.Reason == "dead_letters") {
+				n += e.N
+			}
+		}
+	}
+	return n
+}
+
 func (a *account) copy(name string) Account {
 	out := Account{Name: name, Income: a.income, InFlight: a.inFlight}
 	for k, n := range a.fates {

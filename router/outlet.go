@@ -64,8 +64,9 @@ func (o *outlet) push(b *Batch, msgs []*Message) {
 		}
 		return
 	}
-	if len(o.writers) == 1 {
-		o.writers[0].push(queued{b: b, msgs: msgs, share: b.hold.size})
+	if len(o.writers) == 1 || b.mark.Sender != "" {
+		// A mark speaks for all of its batch, so one disk buffer has all of it.
+		o.writerAt(hash(b.mark.Sender)).push(queued{b: b, msgs: msgs, share: b.hold.size})
 		return
 	}
 	for _, q := range o.split(b, msgs) {
@@ -108,19 +109,26 @@ func (o *outlet) split(b *Batch, msgs []*Message) []part {
 	return parts
 }
 
-// writerOf hashes (FNV-1a) the sender: its address, or where there is none the
+// writerOf goes by the sender: its address, or where there is none the
 // hostname that it gives. So one sender's messages keep their order.
 func (o *outlet) writerOf(m *Message) *writer {
-	h := uint32(2166136261)
 	if m.Origin.Peer != "" {
-		for i := range len(m.Origin.Peer) {
-			h = (h ^ uint32(m.Origin.Peer[i])) * 16777619
-		}
-	} else {
-		for _, c := range m.Hostname {
-			h = (h ^ uint32(c)) * 16777619
-		}
+		return o.writerAt(hash(m.Origin.Peer))
 	}
+	return o.writerAt(hash(m.Hostname))
+}
+
+// hash is FNV-1a.
+func hash[T string | []byte](s T) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return h
+}
+
+// writerAt is one of the writers that take what is new.
+func (o *outlet) writerAt(h uint32) *writer {
 	takes := uint32(0)
 	for _, w := range o.writers {
 		if !w.old {

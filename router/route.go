@@ -35,3 +35,12 @@ type route struct {
 	parked []*Batch // held by a filter, in order; later ones queue behind
 	cause  error    // why, when parked is not empty
 }
+
+// sender is the name under which disk buffers know, for this route, a sender that numbers its messages: another route may
+// bring other ones of the same numbers to the same destination.
+func (rt *route) sender(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + "\x00" + rt.Name
+}

@@ -228,7 +228,7 @@ func (r *Router) Run(ctx context.Context) error {
 	ticks.Wait()
 	r.finish()
 	r.unpark(flowing) // what held the filters' last messages
-	lost := r.loseParked()
+	r.loseParked()
 	for _, w := range all {
 		w.close()
 	}
@@ -240,14 +240,7 @@ func (r *Router) Run(ctx context.Context) error {
 		o.keep()
 	}
 	err := r.closeDestinations()
-	for _, a := range r.Ledger().Destinations {
-		for _, e := range a.Fates {
-			if e.Fate == FateLost && e.Reason == "drain" {
-				lost += int(e.N)
-			}
-		}
-	}
-	if lost > 0 {
+	if lost := r.Ledger().lostAtTheEnd(); lost > 0 {
 		err = errors.Join(fmt.Errorf("%d messages lost: the stop took longer than %v", lost, r.timeout), err)
 	}
 	return errors.Join(r.failure, err)

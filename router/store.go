@@ -18,7 +18,11 @@ type attempt struct {
 func (w *writer) store(ctx context.Context, t transaction) bool {
 	for {
 		from, err := w.locate(ctx, t)
-		if err == nil && w.wentBack(t, from) {
+		back := false
+		if err == nil {
+			back, err = w.wentBack(ctx, t, from)
+		}
+		if back {
 			return false
 		}
 		if err == nil {
@@ -216,17 +220,25 @@ func (w *writer) settleLetters(ctx context.Context) error {
 // wentBack looks whether the destination has lost what it had committed: it was
 // put back to a backup, or its machine crashed without durable commits. With a
 // spool what is still there of it is read again, and wentBack reports true.
-func (w *writer) wentBack(t transaction, from uint64) bool {
-	was := w.done
-	w.done = reached{t.run, from}
-	if was.run != t.run || from >= was.at {
-		return false
+func (w *writer) wentBack(ctx context.Context, t transaction, from uint64) (back bool, err error) {
+	was, at := w.done, from
+	if was.run != t.run {
+		// What was committed last, and is lost first, is the end of another run.
+		if at = was.at; w.at != nil && was.at > 0 {
+			if at, _, err = w.at.Position(ctx, was.run); err != nil {
+				return false, err
+			}
+		}
 	}
-	w.told.wentBack(w, was.at-from)
+	w.done = reached{t.run, from}
+	if at >= was.at {
+		return false, nil
+	}
+	w.told.wentBack(w, was.at-at)
 	if w.spool != nil {
 		w.goBack(true)
 	}
-	return w.spool != nil
+	return w.spool != nil, nil
 }
 
 // skip settles the messages of a transaction that are in the destination

@@ -24,6 +24,7 @@ type Database struct {
 	OnConnect func() error
 
 	known  map[router.RunID]uint64 // positions, as long as connected
+	since  int                     // Table.restored when it connected
 	closed bool
 }
 
@@ -32,6 +33,7 @@ type Table struct {
 	mu           sync.Mutex
 	transactions [][]string
 	positions    map[router.RunID]uint64
+	restored     int // times; it cuts the connections
 }
 
 var errNoConnection = errors.New("connection lost")
@@ -41,13 +43,13 @@ func (d *Database) Position(_ context.Context, run router.RunID) (at uint64, kno
 	if d.closed {
 		panic("BUG: Position after Close")
 	}
-	if d.known == nil {
-		if d.OnConnect != nil {
+	if restored := d.Table.cuts(); d.known == nil || d.since != restored {
+		if d.known = nil; d.OnConnect != nil {
 			if err := d.OnConnect(); err != nil {
 				return 0, false, err
 			}
 		}
-		d.known = map[router.RunID]uint64{}
+		d.known, d.since = map[router.RunID]uint64{}, restored
 	}
 	if at, ok := d.known[run]; ok {
 		return at, true, nil
@@ -66,6 +68,10 @@ func (d *Database) Position(_ context.Context, run router.RunID) (at uint64, kno
 func (d *Database) WriteAt(ctx context.Context, span router.Span, msgs []*router.Message, reject func([]router.Rejected) error) (err error) {
 	if at, ok := d.known[span.Run]; !ok || at != span.From || span.To < span.From+uint64(len(msgs)) {
 		panic("BUG: WriteAt from another place than Position told")
+	}
+	if d.since != d.Table.cuts() {
+		d.known = nil
+		return errNoConnection
 	}
 	var bad []router.Rejected
 	if d.OnWrite != nil {
@@ -140,9 +146,16 @@ func (t *Table) Backup() *Table {
 	return &Table{transactions: slices.Clone(t.transactions), positions: maps.Clone(t.positions)}
 }
 
+func (t *Table) cuts() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.restored
+}
+
 // Restore puts a backup back.
 func (t *Table) Restore(backup *Table) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.transactions, t.positions = backup.transactions, backup.positions
+	t.restored++
 }

@@ -24,6 +24,7 @@ type lives struct {
 	mu      sync.Mutex // of rng
 	dead    atomic.Bool
 	calm    atomic.Bool // nothing fails any more
+	through atomic.Bool // the sender that resumes has sent all of it again
 	tables  []*Table
 	spools  []map[int][]*Spool // of each destination, by the number of connections, of each connection
 	limited bool               // disk buffers are small
@@ -91,7 +92,7 @@ func live(t *testing.T, seed uint64) {
 		ctx, stop := context.WithCancel(t.Context())
 		if last {
 			go func() {
-				for r.Ledger().Destinations[0].InFlight+r.Ledger().Destinations[1].InFlight > 0 || ctx.Err() == nil && l.upTo(20) > 1 {
+				for !l.through.Load() || r.Ledger().Destinations[0].InFlight+r.Ledger().Destinations[1].InFlight > 0 || ctx.Err() == nil && l.upTo(20) > 1 {
 					time.Sleep(time.Second)
 				}
 				stop()
@@ -219,6 +220,7 @@ func (l *lives) resumer(ctx context.Context, in router.Inlet) error {
 		in.Deliver(b)
 		time.Sleep(time.Duration(l.upTo(100)) * time.Millisecond)
 	}
+	l.through.Store(l.calm.Load())
 	<-ctx.Done()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 type running struct {
 	*process
 	socket string
+	hosts  []string // that send to it, over a connection each; none: weir loggen
 }
 
 // A weirConfig is what the measurements vary of weir's configuration.
@@ -24,7 +26,7 @@ type weirConfig struct {
 	pin         []string
 }
 
-// columns are the ones that every router fills here.
+// columns are those of the narrow table.
 const columns = `    columns:
       datetime: timestamp
       host: hostname
@@ -34,17 +36,23 @@ const columns = `    columns:
     indexes: []
 `
 
-// weirInto is the destination of a weirConfig.
+// weirInto is the destination of a weirConfig that writes into the narrow table.
 func weirInto(kind, address, more string) string {
 	return fmt.Sprintf("    %s: %q\n    table: messages\n%s%s", kind, address, columns, more)
 }
 
-func (l *lab) startWeir(ctx context.Context, dir string, cfg weirConfig) (*running, error) {
+// weirByDefault is one with weir's defaults: its table logs, with 12 columns and an index on received_at.
+func weirByDefault(kind, address, more string) string {
+	return fmt.Sprintf("    %s: %q\n%s", kind, address, more)
+}
+
+// weirFile writes a configuration into dir and returns its path and that of the socket.
+func (l *lab) weirFile(dir string, cfg weirConfig) (file, socket string, err error) {
 	var b strings.Builder
 	if cfg.memory == "" {
 		cfg.memory = "64MiB"
 	}
-	socket := filepath.Join(dir, "in.sock")
+	socket = filepath.Join(dir, "in.sock")
 	fmt.Fprintf(&b, "memory: %s\nstate_dir: %s\nadmin: {listen: %q}\n", cfg.memory, filepath.Join(dir, "state"), "unix://"+filepath.Join(dir, "admin.sock"))
 	fmt.Fprintf(&b, "sources:\n  in:\n    listen: [%q]\n", "unix://"+socket)
 	chain := ""
@@ -54,45 +62,34 @@ func (l *lab) startWeir(ctx context.Context, dir string, cfg weirConfig) (*runni
 	}
 	fmt.Fprintf(&b, "destinations:\n  out:\n%s", cfg.destination)
 	fmt.Fprintf(&b, "routes:\n  main: {from: [in], filters: [%s], to: [out]}\n", chain)
-	file := filepath.Join(dir, "weir.yaml")
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+	file = filepath.Join(dir, "weir.yaml")
+	return file, socket, os.WriteFile(file, []byte(b.String()), 0o644)
+}
+
+func (l *lab) startWeir(ctx context.Context, dir string, cfg weirConfig) (*running, error) {
+	file, socket, err := l.weirFile(dir, cfg)
+	if err != nil {
 		return nil, err
 	}
 	command := append(cfg.pin[:len(cfg.pin):len(cfg.pin)], l.weir, "run", "-c", file, "--log-format", "text")
 	return started(ctx, dir, socket, command)
 }
 
-// A syslogNG is what the measurements vary of syslog-ng's configuration.
-type syslogNG struct {
-	destination string // options of sql(): which database
-	pin         []string
-}
-
-// startSyslogNG gives it what lets it shine: flow control (without it messages
-// are lost), explicit commits, and a window that exceeds a transaction, without
-// which it never fills one.
-func (l *lab) startSyslogNG(ctx context.Context, dir string, cfg syslogNG) (*running, error) {
-	socket := filepath.Join(dir, "in.sock")
-	text := fmt.Sprintf(`@version: 3.38
-options { keep-hostname(yes); use-dns(no); stats-freq(0); time-reopen(1); log-msg-size(65536); };
-source s_in { unix-stream("%s" max-connections(20) log-iw-size(400000) flags(expect-hostname)); };
-destination d_out { sql(
-    %s
-    table("messages")
-    columns("datetime", "host", "program", "pid", "message")
-    values("$ISODATE", "$HOST", "$PROGRAM", "$PID", "$MESSAGE")
-    indexes() null("") flags(dont-create-tables, explicit-commits)
-    batch-lines(1000) batch-timeout(200) log-fifo-size(200000)
-); };
-log { source(s_in); destination(d_out); flags(flow-control); };
-`, socket, cfg.destination)
-	file := filepath.Join(dir, "syslog-ng.conf")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		return nil, err
+// makeTable lets weir make its table in a database, so that every contender
+// writes into the very same.
+func (l *lab) makeTable(ctx context.Context, kind, address string) error {
+	dir, err := l.fresh("make")
+	if err != nil {
+		return err
 	}
-	command := append(cfg.pin[:len(cfg.pin):len(cfg.pin)], "syslog-ng", "-F", "--no-caps", "-e", "-f", file,
-		"-R", filepath.Join(dir, "persist"), "-c", filepath.Join(dir, "ctl"), "-p", filepath.Join(dir, "pid"))
-	return started(ctx, dir, socket, command)
+	file, _, err := l.weirFile(dir, weirConfig{destination: weirByDefault(kind, address, "")})
+	if err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, l.weir, "check", "--connect", "-c", file).CombinedOutput(); err != nil {
+		return fmt.Errorf("make the table: %w\n%s", err, out)
+	}
+	return nil
 }
 
 func started(ctx context.Context, dir, socket string, command []string) (*running, error) {
@@ -104,7 +101,7 @@ func started(ctx context.Context, dir, socket string, command []string) (*runnin
 		p.stop(syscall.SIGKILL)
 		return nil, err
 	}
-	return &running{p, socket}, nil
+	return &running{process: p, socket: socket}, nil
 }
 
 // A result is what a destination held at the end and what it cost.
@@ -132,15 +129,10 @@ func (r result) String() string {
 		r.rows, r.seconds, r.rate(), r.cpu/float64(max(1, r.rows))*1e6, r.peak, r.foreign, lost)
 }
 
-// measure sends n messages over one connection, as fast as the router takes
-// them, and returns when they have arrived.
+// measure sends n messages as fast as the router takes them, and returns when they have arrived.
 func (l *lab) measure(ctx context.Context, dir string, r *running, n int, arrived func() (result, error)) (result, error) {
 	others, cpu, begin := foreign(), r.cpu(), time.Now()
-	sender, err := l.loggen(dir, r.socket, "--rate", "0", "--number", fmt.Sprint(n))
-	if err != nil {
-		return result{}, err
-	}
-	sent, err := sender.sent(ctx)
+	sent, err := l.send(ctx, dir, r, n)
 	if err != nil {
 		return result{}, err
 	}

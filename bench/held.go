@@ -7,25 +7,6 @@ import (
 	"time"
 )
 
-// withPostgres runs f with an empty database.
-func (l *lab) withPostgres(ctx context.Context, f func(dir string, server *postgres) error) error {
-	dir, err := l.fresh("run")
-	if err != nil {
-		return err
-	}
-	server, err := l.postgres(ctx)
-	if server != nil && server.server != nil {
-		defer func() { server.stop(syscall.SIGINT) }()
-	}
-	if err == nil {
-		err = server.empty(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return f(dir, server)
-}
-
 // held asks: does memory stay bounded when 8 senders are much faster than the
 // destination, are they held back, and is nothing lost?
 //
@@ -34,7 +15,7 @@ func (l *lab) withPostgres(ctx context.Context, f func(dir string, server *postg
 // trigger goes, so that all can be counted.
 func held(ctx context.Context, l *lab) error {
 	const memory, allowed = 64, 60 // MiB
-	return l.withPostgres(ctx, func(dir string, server *postgres) error {
+	return l.withPostgres(ctx, narrowTable, nil, func(dir string, server *postgres) error {
 		err := server.exec(ctx, "logs",
 			"CREATE TABLE brake (seconds float)", "INSERT INTO brake VALUES (1)",
 			"CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(seconds) FROM public.brake; RETURN NULL; END'",

@@ -25,7 +25,12 @@ var scenarios = []struct {
 	name, what string
 	run        func(context.Context, *lab) error
 }{
-	{"peers", "rows/s beside syslog-ng, into SQLite and PostgreSQL, 1000 rows a transaction", peers},
+	{"postgres", "rows/s beside syslog-ng and rsyslog into PostgreSQL, same table", besidePostgres},
+	{"onecore", "the same, router and server on one core", besideOnOneCore},
+	{"sqlite", "rows/s beside syslog-ng into SQLite, same table", besideSQLite},
+	{"buffer", "rows/s with a disk buffer and without", buffers},
+	{"endtoend", "rows/s beside psql \\copy, and beside a C program that inserts into SQLite", endToEnd},
+	{"connections", "rows/s into PostgreSQL over two connections and over one", connections},
 	{"commits", "explicit_commits false against true, SQLite in journal mode DELETE", commits},
 	{"held", "8 fast senders on a destination that takes 1000 rows/s: memory, loss", held},
 	{"trickle", "1000 connections at 1 msg/s: size of the transactions", trickle},
@@ -41,6 +46,8 @@ type lab struct {
 	rounds int
 	scale  float64 // of the number of messages
 	only   string  // contenders whose names contain it
+
+	sqliteTable string // what tableSQL found
 }
 
 func main() {
@@ -53,7 +60,7 @@ func main() {
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: go run ./bench [flags] SCENARIO...")
 		for _, s := range scenarios {
-			fmt.Fprintf(os.Stderr, "  %-9s %s\n", s.name, s.what)
+			fmt.Fprintf(os.Stderr, "  %-11s %s\n", s.name, s.what)
 		}
 		flag.PrintDefaults()
 	}

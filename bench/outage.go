@@ -25,7 +25,7 @@ func outage(ctx context.Context, l *lab) error {
 }
 
 func (l *lab) outage(ctx context.Context, name string, sig syscall.Signal) error {
-	return l.withPostgres(ctx, func(dir string, server *postgres) error {
+	return l.withPostgres(ctx, narrowTable, nil, func(dir string, server *postgres) error {
 		r, err := l.startWeir(ctx, dir, weirConfig{filter: true,
 			destination: weirInto("postgres", server.url("logs"), "    flush_lines: 1000\n    flush_timeout: 200ms\n")})
 		if err != nil {

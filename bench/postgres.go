@@ -23,6 +23,7 @@ type postgres struct {
 	dir, bin string
 	port     int
 	pin      []string // a command in front, such as taskset -c 0
+	table    table    // of the database logs
 	server   *process
 }
 
@@ -116,15 +117,6 @@ func (p *postgres) exec(ctx context.Context, database string, statements ...stri
 	return nil
 }
 
-// empty makes the database anew, with the table that everybody writes into.
-func (p *postgres) empty(ctx context.Context) error {
-	if err := p.exec(ctx, "postgres", "DROP DATABASE IF EXISTS logs WITH (FORCE)", "CREATE DATABASE logs"); err != nil {
-		return err
-	}
-	return p.exec(ctx, "logs", `CREATE TABLE messages (datetime timestamptz, host varchar(255),
-		program varchar(255), pid varchar(64), message text)`, "CHECKPOINT")
-}
-
 // settle waits until the table has not grown for a while. It looks at the size
 // of its file only, which costs the server nothing.
 func (p *postgres) settle(ctx context.Context, quiet time.Duration) error {
@@ -136,7 +128,7 @@ func (p *postgres) settle(ctx context.Context, quiet time.Duration) error {
 	size, since := int64(-1), time.Now()
 	for time.Since(since) < quiet {
 		var now int64
-		if err := c.QueryRow(ctx, "SELECT pg_relation_size('messages')").Scan(&now); err != nil {
+		if err := c.QueryRow(ctx, "SELECT pg_relation_size('"+p.table.name+"')").Scan(&now); err != nil {
 			return err
 		}
 		if now != size {
@@ -155,21 +147,21 @@ func (p *postgres) rows(ctx context.Context) (stored result, err error) {
 		return stored, err
 	}
 	defer c.Close(context.Background())
-	err = c.QueryRow(ctx, `SELECT count(*), count(DISTINCT substring(message FROM 'seq: \d+, conn: \d+')) FROM messages`).Scan(&stored.rows, &stored.distinct)
+	err = c.QueryRow(ctx, `SELECT count(*), count(DISTINCT substring(message FROM 'seq: \d+, conn: \d+')) FROM `+p.table.name).Scan(&stored.rows, &stored.distinct)
 	if err != nil || stored.rows == 0 {
 		return stored, err
 	}
-	err = c.QueryRow(ctx, `SELECT count(*) FROM (SELECT length(message) + coalesce(length(pid), 0) AS n FROM messages) AS m
-		WHERE n < (SELECT max(length(message) + coalesce(length(pid), 0)) FROM messages)`).Scan(&stored.torn)
+	err = c.QueryRow(ctx, fmt.Sprintf(`WITH m AS (SELECT length(message) + coalesce(length(%s), 0) AS n FROM %s)
+		SELECT count(*) FROM m WHERE n < (SELECT max(n) FROM m)`, p.table.pid, p.table.name)).Scan(&stored.torn)
 	if err != nil {
 		return stored, err
 	}
 	var end time.Time
-	if err = c.QueryRow(ctx, `SELECT max(pg_xact_commit_timestamp(xmin)) FROM messages`).Scan(&end); err != nil {
+	if err = c.QueryRow(ctx, `SELECT max(pg_xact_commit_timestamp(xmin)) FROM `+p.table.name).Scan(&end); err != nil {
 		return stored, err
 	}
 	stored.end = end
-	sizes, err := c.Query(ctx, `SELECT count(*)::int FROM messages GROUP BY xmin::text`)
+	sizes, err := c.Query(ctx, `SELECT count(*)::int FROM `+p.table.name+` GROUP BY xmin::text`)
 	if err != nil {
 		return stored, err
 	}

@@ -19,15 +19,14 @@ func (path sqliteFile) open() (*sqlite.Conn, error) {
 	return sqlite.OpenConn(string(path), sqlite.OpenReadWrite, sqlite.OpenCreate)
 }
 
-// create makes the file with the table that everybody writes into.
-func (path sqliteFile) create() error {
+// create makes the file with a table.
+func (path sqliteFile) create(sql string) error {
 	c, err := path.open()
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return sqlitex.ExecuteScript(c, `CREATE TABLE messages (datetime varchar(64), host varchar(255),
-		program varchar(255), pid varchar(64), message text);`, nil)
+	return sqlitex.ExecuteScript(c, sql, nil)
 }
 
 // touched is when the database was last written to: a commit removes the
@@ -59,13 +58,13 @@ func (path sqliteFile) settle(ctx context.Context, quiet time.Duration) (time.Ti
 	}
 }
 
-func (path sqliteFile) rows(end time.Time) (stored result, err error) {
+func (path sqliteFile) rows(t table, end time.Time) (stored result, err error) {
 	c, err := path.open()
 	if err != nil {
 		return stored, err
 	}
 	defer c.Close()
-	err = sqlitex.ExecuteTransient(c, `SELECT count(*), count(DISTINCT substr(message, instr(message, 'seq: '), 27)) FROM messages`, &sqlitex.ExecOptions{
+	err = sqlitex.ExecuteTransient(c, `SELECT count(*), count(DISTINCT substr(message, instr(message, 'seq: '), 27)) FROM `+t.name, &sqlitex.ExecOptions{
 		ResultFunc: func(row *sqlite.Stmt) error {
 			stored.rows, stored.distinct = row.ColumnInt(0), row.ColumnInt(1)
 			return nil

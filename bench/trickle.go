@@ -10,7 +10,7 @@ import (
 // trickle asks: do 1000 connections that each send one message a second fill
 // transactions of 1000 rows, with little memory?
 func trickle(ctx context.Context, l *lab) error {
-	return l.withPostgres(ctx, func(dir string, server *postgres) error {
+	return l.withPostgres(ctx, narrowTable, nil, func(dir string, server *postgres) error {
 		r, err := l.startWeir(ctx, dir, weirConfig{memory: "64MiB",
 			destination: weirInto("postgres", server.url("logs"), "    flush_lines: 1000\n    flush_timeout: 10s\n")})
 		if err != nil {

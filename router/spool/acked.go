@@ -65,6 +65,9 @@ func acknowledge(d disk, segments []*segment) {
 
 func (s *Spool) loadAcked() {
 	acknowledge(s.disk, s.segments)
+	if seq, _, _, ok := readAcked(s.disk); ok {
+		s.nextSeq = max(s.nextSeq, seq+1) // it may know of more than is there
+	}
 	for _, g := range s.segments {
 		if g.acked < g.last {
 			break

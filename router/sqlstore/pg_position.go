@@ -12,7 +12,8 @@ import (
 
 // reached is what a connection knows of positions. It is forgotten with the connection.
 type reached struct {
-	at map[router.RunID]uint64
+	at     map[router.RunID]uint64
+	pruned bool // what is of no use any more was removed
 }
 
 const (
@@ -31,7 +32,7 @@ func (r *reached) set(run router.RunID, at uint64) {
 // position implements router.Positioner.
 //
 // A plain SELECT would return the old position while the COMMIT of a connection
-// that was lost is still being done: FOR UPDATE waits for its end.
+// that was lost is still being done: an UPDATE waits for its end. It also keeps the row from prunePositions.
 func (d *postgres) position(ctx context.Context, run router.RunID) (at uint64, known bool, err error) {
 	if d.conn != nil && !d.conn.IsClosed() {
 		if at, ok := d.reached.at[run]; ok {
@@ -43,7 +44,7 @@ func (d *postgres) position(ctx context.Context, run router.RunID) (at uint64, k
 	}
 	host, _ := os.Hostname()
 	sql := fmt.Sprintf(`BEGIN; SET LOCAL lock_timeout = '%s';
-SELECT pos FROM %[2]s WHERE run = '%[3]s' FOR UPDATE;
+UPDATE %[2]s SET moved = now() WHERE run = '%[3]s' RETURNING pos;
 INSERT INTO %[2]s (run, pos, destination, host) VALUES ('%[3]s', 0, %[4]s, %[5]s) ON CONFLICT DO NOTHING;
 COMMIT`, positionWait, d.positionTable(), run, literal(d.name), literal(host))
 	for range 3 {
@@ -51,10 +52,10 @@ COMMIT`, positionWait, d.positionTable(), run, literal(d.name), literal(host))
 		if err != nil {
 			return 0, false, d.positionFailure(ctx, err)
 		}
-		selected, inserted := results[2], results[3].CommandTag.RowsAffected() == 1
+		found, inserted := results[2], results[3].CommandTag.RowsAffected() == 1
 		switch {
-		case len(selected.Rows) == 1:
-			if _, err := fmt.Sscan(string(selected.Rows[0][0]), &at); err != nil {
+		case len(found.Rows) == 1:
+			if _, err := fmt.Sscan(string(found.Rows[0][0]), &at); err != nil {
 				return 0, false, router.NeedsOperator(fmt.Errorf("read the position in %s: %w", d.positionTable(), err))
 			}
 		case !inserted:
@@ -134,9 +135,14 @@ func (d *postgres) createPositions(ctx context.Context) error {
 	return nil
 }
 
-// prunePositions removes runs that nobody has moved for a long time, as far as
-// we may. Rows of a server whose clock was not set are left alone.
+// prunePositions removes runs that nobody has moved or asked for in a long time, as far as
+// we may: once for each connection, behind its first transaction, when all that we need were
+// asked for. Rows of a server whose clock was not set are left alone.
 func (d *postgres) prunePositions(ctx context.Context) {
+	if d.reached.pruned {
+		return
+	}
+	d.reached.pruned = true
 	d.exec(ctx, fmt.Sprintf(`DELETE FROM %[1]s WHERE run IN (SELECT run FROM %[1]s
  WHERE moved < now() - interval '90 days' AND moved > '2020-01-01' FOR UPDATE SKIP LOCKED)`, d.positionTable()))
 }

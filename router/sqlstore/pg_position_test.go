@@ -224,7 +224,22 @@ func TestPostgresPositionsOfLongAgoAreRemoved(t *testing.T) {
 	e := d.another(Config{})
 	e.wantPosition(unset, 0, true)
 	e.wantPosition(young, 0, true)
+	e.mustWriteAt(young, 0, 1, messages(1)...)
 	d.want("SELECT count(*) FROM weir_positions", "2")
+}
+
+// What a gateway delivered before it was switched off for months is not delivered again.
+func TestPostgresPositionThatIsAskedForIsNotOfLongAgo(t *testing.T) {
+	d := openPG(t, Config{})
+	run, next := router.NewRun(), router.NewRun()
+	d.wantPosition(run, 0, false)
+	d.mustWriteAt(run, 0, 20, messages(20)...)
+	d.query("UPDATE weir_positions SET moved = now() - interval '91 days'")
+	e := d.another(Config{})
+	e.wantPosition(run, 20, true)
+	e.wantPosition(next, 0, false)
+	e.mustWriteAt(next, 0, 1, messages(1)...)
+	d.another(Config{}).wantPosition(run, 20, true)
 }
 
 func TestPostgresCrashesDoubleNothing(t *testing.T) {

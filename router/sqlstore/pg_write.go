@@ -130,6 +130,7 @@ func (d *postgres) transaction(ctx context.Context, msgs []*router.Message, reje
 	}
 	if d.span != nil {
 		d.reached.set(d.span.Run, d.span.To)
+		d.prunePositions(ctx)
 	}
 	return nil, nil
 }

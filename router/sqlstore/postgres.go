@@ -70,7 +70,6 @@ func (d *postgres) connect(ctx context.Context) (err error) {
 		if err := d.createPositions(ctx); err != nil {
 			return err
 		}
-		d.prunePositions(ctx)
 	}
 	if t := d.known[d.naming.fixed]; t != nil {
 		return d.open(ctx, t)

@@ -112,16 +112,27 @@ func (w *writer) close() {
 // run writes until the writer is closed and empty, or until ctx, the drain, ends.
 func (w *writer) run(ctx context.Context) {
 	defer close(w.ended)
-	if !w.old {
-		for _, o := range w.outlet.writers {
-			if o.old {
-				<-o.ended
-			}
+	// What waits for old connections goes first, one after the other: a sender may be in several of them.
+	waited := false
+	for _, o := range w.outlet.writers {
+		if w.old && o == w {
+			break
+		}
+		if o.old {
+			<-o.ended
+			waited = true
 		}
 	}
+	if w.mu.Lock(); w.old && waited && w.closed {
+		w.disk.more = false // weir stops: it stays where it is
+	}
+	w.mu.Unlock()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
+		if w.old && w.over() {
+			break
+		}
 		if w.spool != nil {
 			if err := w.compare(ctx); err != nil {
 				w.told.waits(w, err)

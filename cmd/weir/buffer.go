@@ -151,6 +151,7 @@ func (d *destination) openOld(ctx context.Context, at site, n int, all *[]router
 			return err
 		}
 	}
+	slices.SortStableFunc((*all)[n:], func(x, y router.Connection) int { return x.Spool.Backlog().Oldest.Compare(y.Spool.Backlog().Oldest) })
 	return nil
 }
 

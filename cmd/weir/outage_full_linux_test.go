@@ -59,7 +59,7 @@ func TestDiskBufferOnAFullDisk(t *testing.T) {
 				p := runWeir(t, dir, "")
 				big := p.send("big", 1, n, 1000)
 				if policy == "block" {
-					big.stuck(t)
+					stuck(t, big)
 					await(t, "the full disk is told", func() bool { return strings.Contains(p.unready("db"), "disk buffer") })
 					if told := p.lines("disk buffer takes nothing"); told != 1 {
 						t.Errorf("the log says %d times that the buffer takes nothing", told)
@@ -105,7 +105,7 @@ func TestOthersFillTheDiskOfTheDiskBuffer(t *testing.T) {
 	p.send("before", 1, 500, 1000).finished(t)
 	empty := takeUp(t, buffers)
 	during := p.send("during", 1, 6000, 1000)
-	during.stuck(t)
+	stuck(t, during)
 	await(t, "the full disk is told", func() bool { return strings.Contains(p.unready("archive"), "no space left on device") })
 	empty()
 	during.finished(t)

@@ -60,7 +60,7 @@ func TestDestinationDownHoldsAnotherOnlyByItsShare(t *testing.T) {
 			p.send("small", 1, 200, 100).finished(t)
 			await(t, "the other destination has all", func() bool { return p.metric("weir_destination_messages_total", `"archive"`, `"stored"`) == 200 })
 			big := p.send("big", 1, 8000, 1000)
-			big.stuck(t)
+			stuck(t, big)
 			await(t, "the other destination has all that was taken", func() bool {
 				return p.metric("weir_in_flight", `"archive"`) == 0 && p.metric("weir_in_flight", `"db"`) > 0
 			})
@@ -78,7 +78,7 @@ func TestDestinationDownHoldsAnotherOnlyByItsShare(t *testing.T) {
 	}
 }
 
-// With drop_oldest or drop_newest nothing is ever held back: what does not fit is lost at that destination alone, counted, and told. C54.
+// With drop_oldest or drop_newest nothing is ever held back: what does not fit is lost at that destination alone, counted, and told. Field cases C54, C63.
 func TestDestinationDownThatDropsHoldsNobody(t *testing.T) {
 	t.Parallel()
 	for i, policy := range []string{"drop_oldest", "drop_newest"} {
@@ -99,8 +99,14 @@ func TestDestinationDownThatDropsHoldsNobody(t *testing.T) {
 			if told := p.lines("loses messages", `"db"`, policy); told < 1 || told > 3 {
 				t.Errorf("the log says %d times that messages are lost", told)
 			}
+			if n := strings.Count(p.log.String(), "\n"); n > 20 { // C63: its own messages are few, and go another way
+				t.Errorf("%d lines in the log", n)
+			}
 			mend()
 			p.stop(0)
+			if a := p.account("route", "main"); a["received"] != n {
+				t.Errorf("%v", a)
+			}
 			got := rows()
 			if a := p.account("destination", "db"); a["lost"] != lost || a["stored"] != n-lost || len(got) != n-lost {
 				t.Errorf("%v, %d rows", a, len(got))

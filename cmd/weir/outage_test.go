@@ -333,18 +333,22 @@ func (s *feeder) finished(t *testing.T) int {
 	return int(s.sent.Load())
 }
 
-// stuck waits until the sender is held back.
-func (s *feeder) stuck(t *testing.T) {
+// stuck waits until senders are held back, all of them.
+func stuck(t *testing.T, feeders ...*feeder) {
 	t.Helper()
 	last, since := int64(-1), time.Now()
-	await(t, "the sender is held back", func() bool {
-		if n := s.sent.Load(); n != last {
-			last, since = n, time.Now()
+	await(t, "the senders are held back", func() bool {
+		all := int64(0)
+		for _, s := range feeders {
+			all += s.sent.Load()
+			select {
+			case <-s.done:
+				t.Fatalf("the sender %s is through, all its %d messages were taken", s.host, s.sent.Load())
+			default:
+			}
 		}
-		select {
-		case <-s.done:
-			t.Fatalf("the sender is through, all its %d messages were taken", s.sent.Load())
-		default:
+		if all != last {
+			last, since = all, time.Now()
 		}
 		return time.Since(since) > time.Second
 	})

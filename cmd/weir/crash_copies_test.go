@@ -33,6 +33,7 @@ func TestCopiesOfAStateDirectoryStoreEachMessageOncePostgres(t *testing.T) {
 func copies(t *testing.T, db crashDatabase) {
 	rng, seed := crashRandom(t)
 	r := newCrashRig(t, rng, db)
+	r.pace = 5 * time.Millisecond
 	senders := crashSenders(r, seed)
 	dirs := []string{r.stateDir()}
 	for round := range kills(1, 2) {
@@ -184,6 +185,7 @@ func TestAServerThatForgetsCommitsGetsThemAgain(t *testing.T) {
 	db := newPGCrash(t, 1)
 	db.forgets = true
 	r := newCrashRig(t, rng, db)
+	r.pace = 5 * time.Millisecond
 	senders := crashSenders(r, seed)
 	r.start()
 	crashes := kills(1, 5)

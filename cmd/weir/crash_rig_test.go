@@ -26,9 +26,10 @@ type crashRig struct {
 	database crashDatabase
 	buffer   string // of the destination, YAML; "": none
 	filters  bool
-	lines    int    // flush_lines, at most
-	flush    string // of the destination, YAML; "": at random
-	more     string // of the configuration, YAML
+	lines    int           // flush_lines, at most
+	pace     time.Duration // of senders
+	flush    string        // of the destination, YAML; "": at random
+	more     string        // of the configuration, YAML
 
 	child  *exec.Cmd
 	log    *crashLog
@@ -41,7 +42,7 @@ func newCrashRig(t *testing.T, rng *rand.Rand, db crashDatabase) *crashRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &crashRig{t: t, rng: rng, dir: dir, database: db, buffer: "{disk: 64MiB, sync: batch}", lines: 300}
+	r := &crashRig{t: t, rng: rng, dir: dir, database: db, buffer: "{disk: 64MiB, sync: batch}", lines: 300, pace: 3 * time.Millisecond}
 	t.Cleanup(func() {
 		if r.child != nil {
 			r.child.Process.Kill()
@@ -179,10 +180,12 @@ func (r *crashRig) finish(senders []*crashSender) map[string]uint64 {
 	for _, s := range senders {
 		s.end()
 	}
-	for range 10 {
-		if ledger["kept"] == 0 { // a stop leaves to the disk buffer what would take long
+	for end := time.Now().Add(5 * time.Minute); ledger["kept"] > 0; { // a stop leaves to the disk buffer what would take long
+		if time.Now().After(end) {
+			r.t.Errorf("%d messages are left in the disk buffer of a database that works", ledger["kept"])
 			break
 		}
+		r.flush = "flush_lines: 1000"
 		r.start()
 		r.awaitReady()
 		ledger = r.stop()

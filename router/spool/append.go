@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -42,10 +43,11 @@ func (s *Spool) Append(msgs []*router.Message, mark router.Mark) (first uint64, 
 	written := int64(len(s.buf))
 	if len(s.pending) == 0 {
 		s.oldest = msgs[0].Received
-		s.pending, s.buf = s.buf, s.pending
-	} else {
-		s.pending = append(s.pending, s.buf...)
 	}
+	if len(s.pending)+len(s.buf) > cap(s.pending) {
+		s.pending = slices.Grow(s.pending, max(len(s.pending), len(s.buf))) // append by itself would grow a large one by a quarter
+	}
+	s.pending = append(s.pending, s.buf...)
 	first = s.next
 	s.next += uint64(len(msgs))
 	s.latest = msgs[len(msgs)-1].Received
@@ -94,10 +96,10 @@ func (s *Spool) encode(msgs []*router.Message, mark router.Mark) {
 	}
 }
 
-// emptied keeps the memory of a buffer, if it is not much.
+// emptied keeps the memory of a buffer, if it is not much or was in use just now.
 func emptied(buf []byte) []byte {
 	const most = 4 << 20
-	if cap(buf) > most {
+	if cap(buf) > most && len(buf) < cap(buf)/4 {
 		return nil
 	}
 	return buf[:0]

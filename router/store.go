@@ -67,8 +67,8 @@ func (w *writer) store(ctx context.Context, t transaction) bool {
 
 // write makes one attempt.
 func (w *writer) write(ctx context.Context, span Span, t transaction) error {
-	if v := w.last.span; w.last.lettered {
-		// What an attempt before this one rejected is void.
+	if v := w.last.span; w.last.lettered && (span.Run != v.Run || span.From < v.To) {
+		// What an attempt before this one rejected is void, as it is not committed.
 		if err := w.keep(ctx, Span{v.Run, v.From, v.From}, nil); err != nil {
 			return err
 		}

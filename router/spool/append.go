@@ -96,13 +96,27 @@ func (s *Spool) encode(msgs []*router.Message, mark router.Mark) {
 	}
 }
 
-// emptied keeps the memory of a buffer, if it is not much or was in use just now.
+// muchMemory is how much of it is given back when it is not needed.
+const muchMemory = 4 << 20
+
+// emptied keeps the memory of a buffer, if it is not much.
 func emptied(buf []byte) []byte {
-	const most = 4 << 20
-	if cap(buf) > most && len(buf) < cap(buf)/4 {
+	if cap(buf) > muchMemory {
 		return nil
 	}
 	return buf[:0]
+}
+
+// empty keeps the memory of pending, unless many syncs in a row needed little of it.
+func (s *Spool) empty() {
+	if len(s.pending) >= cap(s.pending)/4 {
+		s.little = 0
+	} else {
+		s.little++
+	}
+	if s.pending = s.pending[:0]; s.little > 100 && cap(s.pending) > muchMemory {
+		s.pending = nil
+	}
 }
 
 // full reports whether a new segment is to be begun for so many bytes.
@@ -217,7 +231,7 @@ func (s *Spool) Sync() error {
 
 // durable notes that all that was appended is.
 func (s *Spool) durable() {
-	s.pending = emptied(s.pending)
+	s.empty()
 	s.synced = s.next - 1
 	s.mu.Lock()
 	defer s.mu.Unlock()

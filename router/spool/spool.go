@@ -47,6 +47,7 @@ type Spool struct {
 	file    file   // of active
 	buf     []byte // records of the Append at work
 	pending []byte // records behind synced, for when the disk fails to sync them
+	little  int    // syncs in a row that needed little of pending's memory
 	oldest  int64  // arrival of the first in pending
 	latest  int64  // arrival of the last message
 	settled uint64 // what was acknowledged in a segment that was abandoned

@@ -22,7 +22,7 @@ include filters/guests.mk
 
 # What the tests talk to: a real PostgreSQL, and the toolchains that guests are written for.
 # gcc is for the race detector alone.
-PACKAGES = gcc libc6-dev postgresql-15 clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 wabt \
+PACKAGES = gcc libc6-dev postgresql-15 pgbouncer clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 wabt \
 	rustc cargo libstd-rust-dev-wasm32 nim ldc
 
 # The file in /etc keeps Debian's package from starting a server of its own.

@@ -3,6 +3,7 @@
 #   make          builds ./weir
 #   make test     installs what the suite needs and is missing, then runs all of it
 #   make fuzz     fuzzes every parser for FUZZTIME each
+#   make crash    kills weir and its databases some hundred times under load, and looks for every message
 #   make hostile  swaps 400 hostile modules into a running router
 #   make release  builds dist/ for every platform
 #   make guests   builds the stock filters again (see filters/guests.mk)
@@ -13,7 +14,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 20s
 PLATFORMS = linux/amd64 linux/arm64 linux/arm linux/riscv64
 
-.PHONY: build test deps check cross release fuzz hostile clean
+.PHONY: build test deps check cross release fuzz crash hostile clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o weir ./cmd/weir
@@ -25,7 +26,7 @@ include filters/guests.mk
 PACKAGES = gcc libc6-dev postgresql-15 pgbouncer clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 wabt \
 	rustc cargo libstd-rust-dev-wasm32 nim ldc
 
-# The file in /etc keeps Debian's package from starting a server of its own.
+# The file in /etc keeps Debian's package from starting a server of its own; pgbouncer's is stopped again.
 #
 # npm comes with nodejs where that is not Debian's, so it is looked for by its name.
 deps:
@@ -38,7 +39,8 @@ deps:
 		{ [ -e /etc/postgresql-common/createcluster.conf ] || \
 			echo "create_main_cluster = false" | $$sudo tee /etc/postgresql-common/createcluster.conf >/dev/null; } && \
 		$$sudo apt-get update -q && \
-		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; }
+		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing && \
+		case "$$missing" in *pgbouncer*) $$sudo systemctl disable -q --now pgbouncer 2>/dev/null || true;; esac; }
 	@asc=filters/sdk/assemblyscript; [ $$asc/node_modules/.package-lock.json -nt $$asc/package-lock.json ] || \
 		npm ci --prefix $$asc --no-audit --no-fund --loglevel=error
 

@@ -264,6 +264,12 @@ func (w *writer) release() { w.goBack(false) }
 func (w *writer) goBack(all bool) {
 	w.mu.Lock()
 	queue, n := w.queue, w.messages
+	if n > 0 {
+		w.arrived = queue[0].msgs[queue[0].from].Received
+	}
+	if all {
+		w.arrived = 0
+	}
 	w.queue, w.messages, w.bytes, w.taken, w.urgent = nil, 0, 0, 0, false
 	more := w.spool.Rewind(all) - n
 	w.disk = disk{behind: true, more: true}

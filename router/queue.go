@@ -174,6 +174,7 @@ func (w *writer) finish(n, rejected int, to reached) {
 		}
 		q.from += k
 		n -= k
+		w.arrived = q.msgs[q.from-1].Received
 		if q.from == len(q.msgs) {
 			done = append(done, *q)
 			w.queue[0] = queued{}

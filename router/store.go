@@ -86,7 +86,7 @@ func (w *writer) write(ctx context.Context, span Span, t transaction) error {
 		if err := w.keep(ctx, w.last.span, rows); err != nil {
 			return err
 		}
-		w.told.refuses(w, len(rows), rows[0])
+		w.told.refuses(w, rows)
 		return nil
 	}
 	began := time.Now()
@@ -112,7 +112,7 @@ func (w *writer) refuse(ctx context.Context, span Span, culprit Rejected) error 
 	if err := w.keep(ctx, span, []Rejected{culprit}); err != nil {
 		return err
 	}
-	w.told.refuses(w, 1, culprit)
+	w.told.refuses(w, []Rejected{culprit})
 	if w.at == nil {
 		w.done = reached{span.Run, span.To}
 		return nil
@@ -147,6 +147,16 @@ func (w *writer) pause(ctx context.Context, err error) bool {
 	return w.passing.wait(ctx)
 }
 
+// pauseFirst is pause before anything was written: the stop ends it.
+func (w *writer) pauseFirst(ctx context.Context, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if w.stopping.Err() == nil {
+		defer context.AfterFunc(w.stopping, cancel)()
+	}
+	w.pause(ctx, err)
+}
+
 // locate asks the destination how far the run of a transaction reaches.
 func (w *writer) locate(ctx context.Context, t transaction) (from uint64, err error) {
 	if w.at == nil {
@@ -163,24 +173,30 @@ func (w *writer) locate(ctx context.Context, t transaction) (from uint64, err er
 	return from, err
 }
 
-// compare looks once, before anything is written, whether the destination has
-// all that the spool knows to be committed: it may have been put back meanwhile.
+// compare connects once before anything is written, so that a destination that is not there is told at
+// the start, and looks whether it has all that the spool knows to be committed: it may have been put back meanwhile.
 // Where it lacks something, everything that is still there is read again.
 func (w *writer) compare(ctx context.Context) error {
 	if w.at == nil || w.compared {
 		return nil
 	}
-	if run, acked := w.spool.Acked(); acked > 0 {
-		at, _, err := w.at.Position(ctx, run)
-		if err != nil {
-			return err
+	run, acked := w.own, uint64(0)
+	if w.spool != nil {
+		if run, acked = w.spool.Acked(); acked == 0 {
+			run = w.spool.Run()
 		}
-		if at < acked {
-			w.told.wentBack(w, acked-at)
-			w.goBack(true)
-		}
-		w.told.works(w)
 	}
+	at, _, err := w.at.Position(ctx, run)
+	if err != nil {
+		return err
+	}
+	if at < acked {
+		w.told.wentBack(w, acked-at)
+		w.goBack(true)
+	}
+	w.passing.reset()
+	w.slow.reset()
+	w.told.works(w)
 	w.compared = true
 	return nil
 }
@@ -272,6 +288,7 @@ func (w *writer) tend(ctx context.Context) time.Duration {
 		return time.Hour
 	}
 	now := time.Now()
+	w.told.refusals(w)
 	if wait := w.tended.Sub(now); wait > 0 {
 		return wait
 	}

@@ -2,6 +2,8 @@ package router
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,9 +18,11 @@ type told struct {
 	since    time.Time // it waits
 	reminder time.Time
 	steps    int
-	refused  time.Time // when dead letters were last told of
-	note     string    // of a destination that works
-	lost     int       // messages given up because it is full, that were not told of
+	refused  time.Time      // when dead letters were last told of
+	codes    map[string]int // rows that are not told of yet, by code
+	example  Rejected       // the last of them, without its message
+	note     string         // of a destination that works
+	lost     int            // messages given up because it is full, that were not told of
 	lossTold time.Time
 	full     error // why the disk buffer takes nothing; nil: it does
 	fullFrom time.Time
@@ -166,15 +170,33 @@ func (t *told) works(w *writer) {
 	w.log.Info("destination works again", "destination", w.outlet.name, "after", time.Since(since).Round(time.Millisecond), "messages", messages)
 }
 
-// refuses says that n rows became dead letters: at once, then at most once a minute.
-func (t *told) refuses(w *writer, n int, first Rejected) {
+// refuses says that rows became dead letters: at once, then at most once a minute. Of run alone.
+func (t *told) refuses(w *writer, rows []Rejected) {
+	if t.codes == nil {
+		t.codes = map[string]int{}
+	}
+	for _, r := range rows {
+		t.codes[r.Code]++
+	}
+	t.example = Rejected{Code: rows[0].Code, Column: rows[0].Column, Reason: rows[0].Reason}
+	t.refusals(w)
+}
+
+// refusals tells of what is untold, when it is time.
+func (t *told) refusals(w *writer) {
 	now := time.Now()
-	if !t.refused.IsZero() && now.Sub(t.refused) < time.Minute {
+	if len(t.codes) == 0 || !t.refused.IsZero() && now.Sub(t.refused) < time.Minute {
 		return
 	}
 	t.refused = now
-	w.log.Warn("destination refuses rows; they are dead letters (weir dlq ls)", "destination", w.outlet.name, "rows", n,
-		"code", first.Code, "column", first.Column, "reason", first.Reason)
+	n, codes := 0, ""
+	for _, code := range slices.Sorted(maps.Keys(t.codes)) {
+		n += t.codes[code]
+		codes += fmt.Sprintf(" %s:%d", code, t.codes[code])
+	}
+	clear(t.codes)
+	w.log.Warn("destination refuses rows; they are dead letters (weir dlq ls)", "destination", w.outlet.name, "rows", n, "codes", codes[1:],
+		"last", t.example.Reason, "code", t.example.Code, "column", t.example.Column)
 }
 
 // hangs says that a transaction has not answered for a minute.
@@ -204,15 +226,22 @@ func (w *writer) part() Part {
 func (w *writer) backlog() (messages, bytes int, oldest time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) > 0 {
-		oldest = max(0, time.Since(time.Unix(0, w.queue[0].b.since)))
-	}
+	age := func(ns int64) time.Duration { return max(0, time.Since(time.Unix(0, ns))) }
 	if w.spool == nil {
+		if len(w.queue) > 0 {
+			oldest = age(w.queue[0].b.since)
+		}
 		return w.messages, w.bytes, oldest
 	}
 	b := w.spool.Backlog()
-	if !b.Oldest.IsZero() {
-		oldest = max(oldest, time.Since(b.Oldest))
+	switch {
+	case b.Messages == 0:
+	case len(w.queue) > 0:
+		oldest = age(w.queue[0].msgs[w.queue[0].from].Received)
+	case w.arrived > 0:
+		oldest = age(w.arrived)
+	case !b.Oldest.IsZero():
+		oldest = age(b.Oldest.UnixNano())
 	}
 	return b.Messages, w.bytes, oldest
 }

@@ -44,7 +44,11 @@ type writer struct {
 	wake   chan struct{} // for run
 	arrive chan struct{} // for fill
 	ended  chan struct{} // closed when run is over
-	told   told
+
+	stopping context.Context // ends with close
+	stopped  context.CancelFunc
+
+	told told
 
 	// Of run alone.
 	tx            transaction
@@ -67,6 +71,7 @@ type writer struct {
 	until    time.Time // when run stops reading the disk, once closed
 	disk     disk
 	number   uint64            // of the last message, without a spool
+	arrived  int64             // Unix ns: no message that the spool has and the queue has not is older
 	marks    map[string]uint64 // durable numbers of senders, where the spool has some that are not
 }
 
@@ -80,6 +85,7 @@ func newWriter(o *outlet, c Connection, f Flush) *writer {
 	w := &writer{outlet: o, dest: c.Destination, spool: c.Spool, sync: c.Sync, old: c.Old, own: NewRun(), flush: f, log: o.router.log,
 		wake: make(chan struct{}, 1), arrive: make(chan struct{}, 1), ended: make(chan struct{}),
 		passing: newBackOff(100*time.Millisecond, 3*time.Second), slow: newBackOff(2*time.Second, 10*time.Second)}
+	w.stopping, w.stopped = context.WithCancel(context.Background())
 	w.at, _ = c.Destination.(Positioner)
 	w.tender, _ = c.Destination.(Tender)
 	if w.spool != nil {
@@ -105,6 +111,7 @@ func (w *writer) close() {
 	w.closed, w.filled = true, w.spool == nil
 	w.until = time.Now().Add(w.outlet.router.timeout / 3)
 	w.mu.Unlock()
+	w.stopped()
 	w.nudge()
 	w.feed()
 }
@@ -133,14 +140,15 @@ func (w *writer) run(ctx context.Context) {
 		if w.old && w.over() {
 			break
 		}
-		if w.spool != nil {
-			if err := w.compare(ctx); err != nil {
-				w.told.waits(w, err)
-				if !w.pause(ctx, err) {
-					break
-				}
-				continue
+		if err := w.compare(ctx); err != nil {
+			w.told.waits(w, err)
+			if w.over() {
+				break
 			}
+			w.pauseFirst(ctx, err)
+			continue
+		}
+		if w.spool != nil {
 			w.read(ctx)
 		}
 		wait := w.untilDue()

@@ -144,6 +144,7 @@ var ErrSpoolFull = errors.New("the disk buffer is full")
 type Backlog struct {
 	Messages int
 	Bytes    int64     // on disk, with what is acknowledged and not yet removed
+	Waiting  int64     // of Bytes, about what is not acknowledged
 	Limit    int64     // of Bytes
-	Oldest   time.Time // arrival of the oldest; zero: none
+	Oldest   time.Time // arrival of the oldest, about; zero: none
 }

@@ -70,6 +70,7 @@ func (s *Spool) loadAcked() {
 	}
 	for _, g := range s.segments {
 		if g.acked < g.last {
+			g.find(s.disk)
 			break
 		}
 		g.spent = s.opened

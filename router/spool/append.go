@@ -172,7 +172,7 @@ func (s *Spool) retire() {
 func (s *Spool) create(first uint64, arrived int64) (*segment, file, error) {
 	g := &segment{
 		seq: s.nextSeq, run: s.run, first: first, last: first - 1, synced: first - 1, acked: first - 1, own: true,
-		arrivals: []arrival{{first, arrived}}, stride: 1, newest: arrived, begun: time.Now(), touched: time.Now(),
+		arrivals: []arrival{{first, arrived}}, newest: arrived, begun: time.Now(), touched: time.Now(),
 	}
 	header := appendHeader(nil, prefix{run: s.run, first: first, arrival: arrived, seq: g.seq}, s.marks.append(nil))
 	g.begin, g.size, g.durable = int64(len(header)), int64(len(header)), int64(len(header))

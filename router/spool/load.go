@@ -115,7 +115,7 @@ func inspect(d disk, name string, seq uint64) (*finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &finding{segment: &segment{seq: seq, first: 1, size: size, stride: 1}}
+	n := &finding{segment: &segment{seq: seq, first: 1, size: size}}
 	p, v, ok := readBothPrefixes(f)
 	switch {
 	case v > 0 && v != version:

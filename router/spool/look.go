@@ -17,7 +17,7 @@ type Summary struct {
 	Segments int
 	Bytes    int64
 	Messages int       // that are not known to be acknowledged
-	Oldest   time.Time // about when the oldest of these came; zero: there is none
+	Oldest   time.Time // when the oldest of these came; zero: there is none
 }
 
 // A RunSummary is what is there of one run: the messages from First to Last, of which those up to Acknowledged are done with, as far as the file says
@@ -49,6 +49,7 @@ func Look(dir string) (sum Summary, err error) {
 			r.Acknowledged = n.acked
 		}
 		if n.messages() > 0 && sum.Messages == 0 {
+			n.find(&directory{path: dir})
 			sum.Oldest = time.Unix(0, n.oldest())
 		}
 		sum.Messages += n.messages()

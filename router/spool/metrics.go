@@ -11,7 +11,7 @@ type stats struct {
 	syncs, failed, dropped, damaged, torn prometheus.Counter
 	seconds                               prometheus.Histogram
 
-	bytes, limit, messages, oldest *prometheus.Desc
+	bytes, waiting, limit, messages, oldest *prometheus.Desc
 }
 
 func (t *stats) init() {
@@ -31,6 +31,7 @@ func (t *stats) init() {
 		return prometheus.NewDesc("weir_buffer_"+name, help, nil, nil)
 	}
 	t.bytes = gauge("bytes", "Bytes of the disk buffer, with what is delivered and not yet removed.")
+	t.waiting = gauge("waiting_bytes", "Bytes of the disk buffer, about, that are not yet delivered.")
 	t.limit = gauge("limit_bytes", "Bytes that the disk buffer may have.")
 	t.messages = gauge("messages", "Messages in the disk buffer that are not yet delivered.")
 	t.oldest = gauge("oldest_message_seconds", "Age of the oldest message in the disk buffer that is not yet delivered; 0 when there is none.")
@@ -54,7 +55,7 @@ func (s *Spool) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range s.stats.all() {
 		c.Describe(ch)
 	}
-	for _, d := range []*prometheus.Desc{s.stats.bytes, s.stats.limit, s.stats.messages, s.stats.oldest} {
+	for _, d := range []*prometheus.Desc{s.stats.bytes, s.stats.waiting, s.stats.limit, s.stats.messages, s.stats.oldest} {
 		ch <- d
 	}
 }
@@ -70,7 +71,7 @@ func (s *Spool) Collect(ch chan<- prometheus.Metric) {
 		age = max(0, time.Since(b.Oldest).Seconds())
 	}
 	for d, v := range map[*prometheus.Desc]float64{
-		s.stats.bytes: float64(b.Bytes), s.stats.limit: float64(b.Limit), s.stats.messages: float64(b.Messages), s.stats.oldest: age,
+		s.stats.bytes: float64(b.Bytes), s.stats.waiting: float64(b.Waiting), s.stats.limit: float64(b.Limit), s.stats.messages: float64(b.Messages), s.stats.oldest: age,
 	} {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
 	}

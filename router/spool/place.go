@@ -166,10 +166,10 @@ func (s *Spool) Backlog() router.Backlog {
 	defer s.mu.Unlock()
 	b := router.Backlog{Messages: s.backlog(), Bytes: s.bytes, Limit: s.config.Size}
 	for _, g := range s.segments {
-		if g.messages() > 0 {
+		if g.messages() > 0 && b.Oldest.IsZero() {
 			b.Oldest = time.Unix(0, g.oldest())
-			break
 		}
+		b.Waiting += g.waiting()
 	}
 	return b
 }

@@ -53,6 +53,7 @@ func (s *Spool) Read(b *router.Batch, bytes int) (run router.RunID, first uint64
 		if got.messages > 0 {
 			lost += got.lost
 			s.moved(g, got.first+uint64(got.messages), false)
+			s.seen(g, got)
 			return g.run, got.first, lost, nil
 		}
 		lost += int(view.synced + 1 - next) // there is nothing more up to what was durable
@@ -106,6 +107,15 @@ func (s *Spool) moved(g *segment, next uint64, missing bool) {
 	s.at.next = next
 }
 
+// seen notes when the first message that was read came, of a segment whose messages did not come to us.
+func (s *Spool) seen(g *segment, got reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !g.own && got.first > g.acked {
+		g.arrived(got.first, got.received)
+	}
+}
+
 // scanFrom returns a scanner of the segment that stands at or before message next.
 func (s *Spool) scanFrom(g *segment, next uint64, end int64) (*scanner, error) {
 	if s.scanned != g {
@@ -152,7 +162,8 @@ func (s *Spool) damage(g *segment, offset, size int64) {
 type reading struct {
 	first    uint64
 	messages int
-	lost     int // before first
+	lost     int   // before first
+	received int64 // arrival of the first
 }
 
 // gather adds records to b, from message next up to last, until a gap, or so many bytes. io.EOF: there are no more.
@@ -173,7 +184,7 @@ func (s *Spool) gather(sc *scanner, b *router.Batch, bytes int, next, last uint6
 			sc.back(&rec)
 			return got, nil
 		}
-		_, err = b.AddBlob(rec.blob, &s.origins)
+		m, err := b.AddBlob(rec.blob, &s.origins)
 		if errors.Is(err, router.ErrNoRoom) {
 			sc.back(&rec)
 			return got, err
@@ -185,7 +196,7 @@ func (s *Spool) gather(sc *scanner, b *router.Batch, bytes int, next, last uint6
 			continue
 		}
 		if got.messages == 0 {
-			got.first, got.lost = rec.number, int(rec.number-next)
+			got.first, got.lost, got.received = rec.number, int(rec.number-next), m.Received
 			next = rec.number
 		}
 		next++

@@ -165,8 +165,7 @@ type segment struct {
 	spent   time.Time // since when all are acknowledged; zero: they are not
 
 	arrivals []arrival // of some messages, in order; the first one's is there
-	stride   int       // Appends for each of them
-	skipped  int       // Appends since the last of them
+	apart    int64     // ns between them, at least
 	newest   int64     // arrival of the last message
 	begun    time.Time // when the first message was appended; only for those of this process
 	touched  time.Time // when the last was; of an earlier process: when we began
@@ -176,43 +175,7 @@ type segment struct {
 // A gap is messages that cannot be read, with none behind them yet.
 type gap struct{ from, to uint64 }
 
-// An arrival is when a message came.
-type arrival struct {
-	number uint64
-	time   int64 // Unix ns
-}
-
-const mostArrivals = 64
-
 func (g *segment) name() string { return fmt.Sprintf("%016x.seg", g.seq) }
 
 // messages are those that are not acknowledged.
 func (g *segment) messages() int { return int(g.last - g.acked) }
-
-// arrived notes when message number came, for every so many calls.
-func (g *segment) arrived(number uint64, at int64) {
-	if g.skipped++; g.skipped < g.stride {
-		return
-	}
-	g.skipped = 0
-	if len(g.arrivals) == mostArrivals {
-		for i := range mostArrivals / 2 {
-			g.arrivals[i] = g.arrivals[2*i]
-		}
-		g.arrivals = g.arrivals[:mostArrivals/2]
-		g.stride *= 2
-	}
-	g.arrivals = append(g.arrivals, arrival{number, at})
-}
-
-// oldest is about when the oldest message that is not acknowledged came, not later.
-func (g *segment) oldest() int64 {
-	at := g.arrivals[0].time
-	for _, a := range g.arrivals {
-		if a.number > g.acked+1 {
-			break
-		}
-		at = a.time
-	}
-	return at
-}

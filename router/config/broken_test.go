@@ -151,3 +151,34 @@ func TestBrokenFilesAreExplained(t *testing.T) {
 		os.WriteFile(path, txtar.Format(a), 0o644)
 	}
 }
+
+// A wordy is a time or the word "batch".
+type wordy time.Duration
+
+func (w *wordy) UnmarshalConfig(v *Value) { v.Decode((*time.Duration)(w)) }
+func (w wordy) String() string            { return "batch" }
+
+func TestHintsAreOfTheSettingsKind(t *testing.T) {
+	for text, want := range map[string]string{
+		"keep: 90":    "try: 90d (or s, m, h), or off",
+		"keep: 0":     "try: off",
+		"keep: long":  "try: 30d, or off",
+		"limit: 0":    "try: off",
+		"limit: 14":   "try: 14s, 14m, 14h or 14d, or off",
+		"size: 3":     "try: 3MiB (or KiB, GiB, B)",
+		"size: lots":  "try: 64MiB",
+		"sync: never": "try: batch, or 1s,",
+		"lanes: 0":    "lanes: 0 is none",
+	} {
+		c := struct {
+			Keep  time.Duration  `yaml:"keep,off"`
+			Limit *time.Duration `yaml:"limit,off"`
+			Size  Size           `yaml:"size"`
+			Sync  wordy          `yaml:"sync"`
+			Lanes int            `yaml:"lanes,some"`
+		}{Keep: 30 * 24 * time.Hour, Size: 64 << 20}
+		if err := Parse(&c, Options{}, "weir.yaml", []byte(text)).Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -76,7 +76,7 @@ func (d *decoder) into(v *Value, into any) bool {
 	if out.Kind() != reflect.Pointer || out.IsNil() {
 		panic("BUG: Value.Decode wants a pointer")
 	}
-	return d.value(v.file, v.node, v.path, out.Elem(), options{})
+	return d.value(v.file, v.node, v.path, out.Elem(), options{word: v.word})
 }
 
 var (
@@ -130,6 +130,9 @@ func (d *decoder) decodeAs(f *file, n *yaml.Node, path string, out reflect.Value
 	if out.CanAddr() && reflect.PointerTo(t).Implements(unmarshalerType) {
 		defaults(out)
 		v := &Value{d: d, file: f, node: n, path: path}
+		if s, ok := out.Interface().(fmt.Stringer); ok {
+			v.word = s.String()
+		}
 		out.Addr().Interface().(Unmarshaler).UnmarshalConfig(v)
 		return !v.bad
 	}

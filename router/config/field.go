@@ -16,7 +16,10 @@ type field struct {
 // options are what a tag says beside the name.
 type options struct {
 	required bool
-	off      bool
+	off      bool   // 0 is written off
+	some     bool   // 0 is not written: it is what is absent
+	empty    bool   // shown only when it is something
+	word     string // what the Unmarshaler that reads on takes beside
 }
 
 // fieldsOf lists the settings of a struct, those of inline ones among them. What
@@ -37,9 +40,13 @@ func fieldsOf(out reflect.Value, list []field) []field {
 				opt.required = true
 			case "off":
 				opt.off = true
+			case "some":
+				opt.some = true
+			case "omitempty":
+				opt.empty = true
 			case "inline":
 				inline = true
-			case "", "omitempty":
+			case "":
 			default:
 				panic(fmt.Sprintf("BUG: %s.%s: unknown tag option %q", t, t.Field(i).Name, o))
 			}

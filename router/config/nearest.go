@@ -17,6 +17,9 @@ func suggest(name string, known []string) string {
 	return strings.Join(known[:len(known)-1], ", ") + " or " + known[len(known)-1]
 }
 
+// Nearest is the name of known that is most like name, or "" when none is near.
+func Nearest(name string, known []string) string { return nearest(name, known) }
+
 // nearest is the name that is most like name, or "" when none is near.
 func nearest(name string, known []string) string {
 	best, least := "", max(1, min(len(name), 40)/3)+1

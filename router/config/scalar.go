@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, 
 		}
 	}
 	wrong := func(hint string) bool {
+		if opt.word != "" {
+			hint = opt.word + ", or " + hint
+		}
 		got := describe(n)
 		if text != n.Value {
 			got = fmt.Sprintf("what %s gives", got) // not the value: it may be a secret
@@ -39,16 +43,13 @@ func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, 
 	case out.Type() == sizeType:
 		size, hint := parseSize(text)
 		if hint != "" {
-			return wrong(hint)
+			return wrong(opt.unitHint(hint, text, Size(out.Int()).String(), "KiB", "MiB", "GiB", "B"))
 		}
 		out.SetInt(int64(size))
 	case out.Type() == durationType:
 		t, hint := parseDuration(text)
 		if hint != "" {
-			if opt.off {
-				hint += ", or off"
-			}
-			return wrong(hint)
+			return wrong(opt.unitHint(hint, text, durationText(time.Duration(out.Int())), "s", "m", "h", "d"))
 		}
 		out.SetInt(int64(t))
 	case out.Kind() == reflect.String:
@@ -69,6 +70,9 @@ func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, 
 		i, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || out.OverflowInt(i) {
 			return wrong(wholeHint(text, ""))
+		}
+		if i == 0 && opt.some {
+			return d.fail(f, n, "leave it out, or 1 and more", "%s: 0 is none", words(path))
 		}
 		out.SetInt(i)
 	case out.CanUint():
@@ -120,6 +124,35 @@ func wholeHint(text, bounds string) string {
 	return ""
 }
 
+// unitHint is the way out for a size or a time that could not be read: hint, or,
+// for a number without its unit, the number with the units it may mean. What the
+// setting holds by default says which comes first; standard is that with its unit, or 0.
+func (o options) unitHint(hint, text, standard string, units ...string) string {
+	number, unit := splitUnit(text)
+	_, err := strconv.ParseFloat(number, 64)
+	zero, standardUnit := splitUnit(standard)
+	given := zero != "0"
+	if strings.Contains(number, ".") {
+		units = slices.DeleteFunc(units, func(u string) bool { return u == "B" })
+	}
+	switch {
+	case err != nil && given:
+		hint = standard
+	case err == nil && unit == "" && o.off && strings.Trim(number, "0.") == "":
+		return "off"
+	case err == nil && unit == "" && given:
+		rest := slices.DeleteFunc(units, func(u string) bool { return u == standardUnit })
+		hint = fmt.Sprintf("%s%s (or %s)", number, standardUnit, strings.Join(rest, ", "))
+	case err == nil && unit == "":
+		last := len(units) - 1
+		hint = number + strings.Join(units[:last], ", "+number) + " or " + number + units[last]
+	}
+	if o.off {
+		hint += ", or off"
+	}
+	return hint
+}
+
 var sizeUnits = map[string]float64{
 	"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
 	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
@@ -130,7 +163,7 @@ func parseSize(text string) (size Size, hint string) {
 	number, unit := splitUnit(text)
 	x, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, "64KiB, 1MiB, 4MB"
+		return 0, "1GiB, 64MiB, 512KiB"
 	}
 	if factor, ok := sizeUnits[unit]; ok {
 		x *= factor
@@ -144,10 +177,7 @@ func parseSize(text string) (size Size, hint string) {
 	}
 	switch strings.ToLower(unit) {
 	case "":
-		if x != math.Trunc(x) {
-			return 0, number + "KiB (or MiB, GiB)"
-		}
-		return 0, number + "B (or KiB, MiB, GiB)"
+		return 0, "a unit behind the number, as in 64KiB"
 	case "k", "kb", "kib":
 		return 0, fmt.Sprintf("%sKiB (1024 bytes) or %skB (1000)", number, number)
 	case "m", "mb", "mib":
@@ -209,7 +239,7 @@ func parseDuration(text string) (sum time.Duration, hint string) {
 		case unit == "" && !first:
 			return 0, "a unit behind each number, as in 1h30m"
 		case unit == "":
-			return 0, fmt.Sprintf("%ss (or ms, m, h, d)", number)
+			return 0, "a unit behind the number, as in 30s"
 		case strings.HasPrefix(unit, "sec"):
 			return 0, number + "s"
 		case strings.HasPrefix(unit, "min"):

@@ -28,6 +28,9 @@ func (d *Document) Show(w io.Writer, from any) error {
 func (d *Document) showFields(v reflect.Value, path string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsOf(v, nil) {
+		if f.empty && f.value.IsZero() {
+			continue
+		}
 		if val := d.show(f.value, path+f.name+sep, f.options); val != nil {
 			n.Content = append(n.Content, scalarNode("!!str", f.name), val)
 		}
@@ -126,6 +129,9 @@ func (d *Document) show(v reflect.Value, path string, opt options) *yaml.Node {
 			return scalarNode("!!int", text)
 		}
 		return scalarNode("!!float", text)
+	}
+	if opt.some && v.IsZero() {
+		return nil
 	}
 	if v.CanUint() {
 		return scalarNode("!!int", strconv.FormatUint(v.Uint(), 10))

@@ -13,6 +13,7 @@ type Value struct {
 	file *file
 	node *yaml.Node // aliases followed
 	path string     // keys from the top, each followed by a dot
+	word string     // a word that it takes: its default's, if that has one
 	bad  bool
 }
 

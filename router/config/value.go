@@ -20,8 +20,9 @@
 // What the struct holds before decoding is the default. Values in a Map or a
 // list start as their type's zero, or as its method Defaults leaves them (see
 // Defaulter). A tag's options are: inline, required (the key must be there),
-// off (the word `off` is allowed and means 0). Fields without a yaml tag are
-// not for the file. Supported are string, bool, integers, float64,
+// off (the word `off` is allowed and means 0), some (a whole number for which 0
+// stands for absent and cannot be written), omitempty (Show leaves it out when it
+// is nothing). Fields without a yaml tag are not for the file. Supported are string, bool, integers, float64,
 // time.Duration, Size, Secret, Template, json.RawMessage, Map, slices, structs,
 // pointers to those, and whatever implements Unmarshaler.
 //

@@ -109,9 +109,11 @@ func (s *Spool) keep() {
 			continue
 		}
 		if !remove.IsZero() && !now.Before(remove) {
-			if gone, err := s.removeSpent(now.Add(-spentFor), 64); err != nil {
-				s.log.Warn("spent segments of the disk buffer cannot be removed", "error", err)
-			} else if gone > 0 {
+			gone, err := s.removeSpent(now.Add(-spentFor), 64)
+			if err != nil {
+				s.log.Warn("spent segments of the disk buffer cannot be removed; that is tried again in a minute", "error", err)
+			}
+			if gone > 0 {
 				continue
 			}
 			remove = time.Time{}
@@ -133,7 +135,7 @@ func (s *Spool) keep() {
 	}
 }
 
-// due is when the acknowledged place is to be noted, and when the oldest segment may be removed; zero: not now.
+// due is when the acknowledged place is to be noted, and when the oldest segment, or a stuck one, may be removed; zero: not now.
 func (s *Spool) due() (note, remove time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,6 +144,9 @@ func (s *Spool) due() (note, remove time.Time) {
 	}
 	if s.spentFirst(time.Time{}) {
 		remove = s.segments[0].spent.Add(spentFor)
+	}
+	if len(s.stuck) > 0 && (remove.IsZero() || s.again.Before(remove)) {
+		remove = s.again
 	}
 	return note, remove
 }

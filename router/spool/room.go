@@ -1,7 +1,9 @@
 package spool
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/weirlog/weir/router"
@@ -15,11 +17,11 @@ func (s *Spool) room(more int64) error {
 			return nil
 		}
 		gone, err := s.removeSpent(time.Time{}, 1)
-		if gone > 0 {
-			continue
-		}
 		if err != nil {
 			s.log.Warn("a segment of the disk buffer cannot be removed", "error", err)
+		}
+		if gone > 0 {
+			continue
 		}
 		s.mu.Lock()
 		g := s.active
@@ -61,7 +63,17 @@ func (s *Spool) scarce(more int64) bool {
 
 // DropOldest implements router.Spool: it removes one segment. Those from the first message that is not acknowledged to
 // the reader stay, since what was read may be under way, and so does the newest one.
+//
+// While the disk fails to remove segments it gives up one a minute: the others would make no room either.
 func (s *Spool) DropOldest() (messages int, err error) {
+	s.mu.Lock()
+	if len(s.stuck) > 0 && time.Now().Before(s.again) {
+		err = fmt.Errorf("remove a segment of the disk buffer: the disk failed to remove %s", s.stuck[0].name())
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
 	return s.drop(func(*segment) bool { return true })
 }
 
@@ -168,38 +180,50 @@ func (s *Spool) detach(i int) {
 	s.segments = append(s.segments[:i:i], s.segments[i+1:]...)
 }
 
-func (s *Spool) unlink(g *segment) error {
-	if err := s.disk.remove(g.name()); err != nil {
-		return err
+// unlink removes the files of segments that were detached. Those that the disk fails to remove are stuck: they
+// count as bytes, and removeSpent tries again a minute later.
+func (s *Spool) unlink(gone ...*segment) (err error) {
+	for _, g := range gone {
+		e := s.disk.remove(g.name())
+		if e == nil || errors.Is(e, fs.ErrNotExist) {
+			continue
+		}
+		err = e
+		s.mu.Lock()
+		s.stuck = append(s.stuck, g)
+		s.bytes += g.size
+		s.again = time.Now().Add(spentFor)
+		s.mu.Unlock()
 	}
-	return s.disk.sync()
+	return errors.Join(err, s.disk.sync())
 }
 
-// removeSpent removes up to most segments, from the oldest on, that were spent before that time; the zero time: all.
+// removeSpent removes up to most segments, from the oldest on, that were spent before that time; the zero time: all. gone is
+// how many there were, those that the disk failed to remove included.
 func (s *Spool) removeSpent(before time.Time, most int) (gone int, err error) {
 	var spent []*segment
 	s.mu.Lock()
 	some := s.spentFirst(before)
+	if len(s.stuck) > 0 && !time.Now().Before(s.again) {
+		for _, g := range s.stuck {
+			s.bytes -= g.size
+		}
+		spent, s.stuck = s.stuck, nil
+	}
+	tried := len(spent)
 	s.mu.Unlock()
-	if !some {
+	if !some && tried == 0 {
 		return 0, nil
 	}
 	s.noteAcked() // else the next process would not know that there ever was what is removed
 	s.mu.Lock()
-	for len(spent) < most && s.spentFirst(before) {
+	for len(spent) < tried+most && s.spentFirst(before) {
 		spent = append(spent, s.segments[0])
 		s.detach(0)
 	}
 	s.mu.Unlock()
-	for _, g := range spent {
-		if e := s.disk.remove(g.name()); e != nil {
-			err = e
-		}
-	}
 	if len(spent) > 0 {
-		if e := s.disk.sync(); e != nil {
-			err = e
-		}
+		err = s.unlink(spent...)
 	}
 	return len(spent), err
 }

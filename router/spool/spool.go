@@ -62,7 +62,9 @@ type Spool struct {
 	mu       sync.Mutex
 	segments []*segment // the oldest first; their fields, too
 	active   *segment   // that Append writes to, the newest; nil: none
-	bytes    int64      // of all segments
+	bytes    int64      // of all segments, and of stuck
+	stuck    []*segment // spent or given up, but the disk failed to remove them
+	again    time.Time  // when that is tried again
 	at       place      // of the reader
 	marks    marks      // of what is durable; changed by the appender
 	fresh    marks      // of what is pending

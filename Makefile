@@ -75,6 +75,12 @@ fuzz:
 		done; \
 	done
 
+# A few dozen kills are in the suite. CRASH says how many there are in all here; by hand also: -crash-seed N.
+CRASH ?= 300
+crash: deps
+	WEIR_LONG_TESTS=1 $(GO) test -timeout 60m -v -run '^(TestServerKilledAndSessionsEndedUnderLoad|TestCutAtEveryMessageLosesAndDoublesNothing|TestRouterLosesAndDoublesNothingByCuts)$$' ./router/sqlstore
+	$(GO) test -timeout 60m -v -run '^Test(KilledWeir|CopiesOf|AnOlderState|ADatabaseThatIsPutBack|AServerThatForgets|AKillCosts)' ./cmd/weir -crash $(CRASH)
+
 # A handful of them is in the suite. By hand also: -hostile-seed N, -hostile-only TEXT.
 hostile: deps
 	$(GO) test -timeout 40m -run TestHostileModulesThroughARunningRouter -v ./wasmhost -hostile 400

@@ -20,6 +20,30 @@ func suggest(name string, known []string) string {
 // Nearest is the name of known that is most like name, or "" when none is near.
 func Nearest(name string, known []string) string { return nearest(name, known) }
 
+// Typo is the name of known that somebody meant who wrote name: one or two edits
+// away, or the same but for what one of them has more of the word. "" when there is none.
+func Typo(name string, known []string) string {
+	most := 1
+	if len(name) >= 6 {
+		most = 2
+	}
+	for _, k := range known {
+		if distance(fold(name), fold(k)) <= most {
+			return k
+		}
+	}
+	for _, k := range known {
+		longer, shorter := fold(name), fold(k)
+		if len(longer) < len(shorter) {
+			longer, shorter = shorter, longer
+		}
+		if len(shorter) >= 3 && strings.HasPrefix(longer, shorter) && !strings.Contains(longer, "_") {
+			return k
+		}
+	}
+	return ""
+}
+
 // nearest is the name that is most like name, or "" when none is near.
 func nearest(name string, known []string) string {
 	best, least := "", max(1, min(len(name), 40)/3)+1

@@ -40,7 +40,7 @@ type Config struct {
 	Indexes []string `yaml:"indexes"`
 
 	// Retention says what is removed from a SQLite database, nothing by default.
-	Retention Retention `yaml:"retention"`
+	Retention Retention `yaml:"retention,omitempty"`
 	// FullText is the column of a SQLite table that gets a full-text index; "": none.
 	FullText string `yaml:"full_text"`
 
@@ -48,8 +48,8 @@ type Config struct {
 	// each row is its own transaction.
 	ExplicitCommits *bool `yaml:"explicit_commits"`
 	// Connections is how many write at once, each its own transactions; the rows
-	// of one sender go over one of them. 0: 1.
-	Connections int `yaml:"connections"`
+	// of one sender go over one of them. 0, which is absent: 1.
+	Connections int `yaml:"connections,some"`
 	// SessionStatements run on every new connection before everything but
 	// weir's own settings.
 	SessionStatements []string `yaml:"session_statements"`
@@ -122,8 +122,8 @@ func (c *Config) Check() []config.Problem {
 	case pg:
 		bad = append(bad, c.checkSession()...)
 	}
-	bad = append(bad, c.checkTables()...)
 	bad = append(bad, c.checkCare()...)
+	bad = append(bad, c.checkTables()...)
 	if len(c.Columns) > 0 && len(c.AddColumns) > 0 {
 		add("add_columns", "put them into columns", "columns replaces the default columns, so there is nothing to add to")
 	}
@@ -188,7 +188,7 @@ func (c *Column) check() []config.Problem {
 	}
 	if c.From != "" {
 		if _, err := router.ParseRef(c.From); err != nil {
-			bad = append(bad, config.Problem{Path: "from", What: err.Error()})
+			bad = append(bad, config.Problem{Path: "from", What: err.Error(), Hint: nearestRef(c.From)})
 		}
 	}
 	if c.Template != "" {
@@ -203,6 +203,18 @@ func (c *Column) check() []config.Problem {
 		bad = append(bad, config.Problem{What: "null_if and default have no effect on a constant", Hint: "leave them out"})
 	}
 	return bad
+}
+
+// nearestRef is what somebody meant who wrote s for a value of a message; "" when nothing is near.
+func nearestRef(s string) string {
+	keys := router.KeyNames[1:]
+	if first, rest, ok := strings.Cut(s, "."); ok && rest != "" {
+		if near := config.Nearest(first, []string{"fields", "sd"}); near != "" {
+			return near + "." + rest
+		}
+		return ""
+	}
+	return config.Nearest(s, keys)
 }
 
 // goodType lets by what CREATE TABLE may have behind a column's name: a type

@@ -12,7 +12,7 @@ import (
 type Tables struct {
 	// MaxTables is how many tables a template may name, not counting those that
 	// differ in a time only (0: 100). Rows of more go to the dead letters.
-	MaxTables int `yaml:"max_tables"`
+	MaxTables int `yaml:"max_tables,some"`
 	// Create makes tables that are missing (nil and true).
 	Create *bool `yaml:"create"`
 	// CreateSuffix stands behind CREATE TABLE (…).

@@ -38,8 +38,11 @@ func (c *Config) checkSession() []config.Problem {
 		bad = append(bad, config.Problem{Path: "statement_timeout", What: fmt.Sprintf("%v is too short", limit), Hint: "1s or more, or off"})
 	}
 	if len(bad) == 0 {
-		if _, err := pgSettings(c); err != nil {
+		settings, err := pgSettings(c)
+		if err != nil {
 			bad = append(bad, config.Problem{Path: "postgres", What: err.Error(), Hint: "postgres://user@host/database"})
+		} else {
+			bad = append(bad, strangeWords(settings)...)
 		}
 	}
 	return append(bad, append(c.checkPooler(), c.checkPartition()...)...)

@@ -78,16 +78,17 @@ func withoutString(err error) error {
 
 // local reports whether every host of the settings is this machine.
 func local(c *pgconn.Config) bool {
-	is := func(host string) bool {
-		ip := net.ParseIP(host)
-		return host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || ip != nil && ip.IsLoopback()
-	}
 	for _, f := range c.Fallbacks {
-		if !is(f.Host) {
+		if !here(f.Host) {
 			return false
 		}
 	}
-	return is(c.Host)
+	return here(c.Host)
+}
+
+func here(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || ip != nil && ip.IsLoopback()
 }
 
 // saysTLS reports whether somebody chose an sslmode.
@@ -95,19 +96,33 @@ func saysTLS(text string) bool { return os.Getenv("PGSSLMODE") != "" || says(tex
 
 // says reports whether a connection string holds a setting.
 func says(text, name string) bool {
+	_, ok := said(text, name)
+	return ok
+}
+
+// said is a setting of a connection string.
+func said(text, name string) (value string, ok bool) {
 	if isURL(text) {
 		u, err := url.Parse(text)
-		return err == nil && u.Query().Has(name)
+		if err != nil || !u.Query().Has(name) {
+			return "", false
+		}
+		return u.Query().Get(name), true
 	}
 	for rest := text; ; {
 		key, value, ok := strings.Cut(rest, "=")
 		if !ok {
-			return false
+			return "", false
 		}
+		value = strings.TrimLeft(value, " \t\r\n")
+		rest = behindValue(value)
 		if strings.TrimSpace(key) == name {
-			return true
+			value = strings.TrimSpace(value[:len(value)-len(rest)])
+			if quoted, ok := strings.CutPrefix(value, "'"); ok {
+				value = strings.TrimSuffix(quoted, "'")
+			}
+			return strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(value), true
 		}
-		rest = behindValue(strings.TrimLeft(value, " \t\r\n"))
 	}
 }
 

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -45,6 +46,23 @@ func (f *File) UnmarshalConfig(v *config.Value) {
 	*f = File(name)
 }
 
+var sslModes = []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
+
+// mode is the sslmode that somebody chose, "" when nobody did.
+func (l *Libpq) mode(text string) string { return chosen(l.SSLMode, text, "sslmode", "PGSSLMODE") }
+
+func (l *Libpq) roots(text string) string {
+	return chosen(string(l.SSLRootCert), text, "sslrootcert", "PGSSLROOTCERT")
+}
+
+// chosen is a setting from where it counts most: its own key, the connection string, libpq's environment variable.
+func chosen(own, text, name, variable string) string {
+	if word, ok := said(text, name); own == "" && ok {
+		return word
+	}
+	return cmp.Or(own, os.Getenv(variable))
+}
+
 // systemRoots is what libpq calls the operating system's authorities.
 const systemRoots = "system"
 
@@ -85,13 +103,27 @@ func (l *Libpq) check(text string) (bad []config.Problem) {
 		path, value string
 		known       []string
 	}{
-		{"sslmode", l.SSLMode, []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}},
+		{"sslmode", l.SSLMode, sslModes},
 		{"sslnegotiation", l.SSLNegotiation, []string{"postgres", "direct"}},
 		{"target_session_attrs", l.TargetSession, []string{"read-write", "primary", "any"}},
 	} {
 		if one.value != "" {
 			bad = append(bad, config.OneOf(one.path, one.value, one.known...)...)
 		}
+	}
+	if word, ok := said(text, "sslmode"); ok {
+		for _, p := range config.OneOf("postgres", word, sslModes...) {
+			add(p.Path, p.Hint, "%s for sslmode", p.What)
+		}
+	}
+	if mode := l.mode(text); l.roots(text) == systemRoots && mode != "" && mode != "verify-full" && l.SSLMode != "disable" {
+		path := "postgres"
+		if l.SSLMode != "" {
+			path = "sslmode"
+		} else if l.SSLRootCert != "" {
+			path = "sslrootcert"
+		}
+		add(path, "sslmode: verify-full, or sslrootcert: FILE", "sslmode %s is too weak for sslrootcert: system: anybody can get a certificate of some authority of the system's", mode)
 	}
 	if l.ConnectTimeout < 0 || l.ConnectTimeout > 0 && l.ConnectTimeout < time.Second {
 		add("connect_timeout", "1s or more", "%v is too short", l.ConnectTimeout)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -150,10 +151,20 @@ func pgFailure(attempt string, err error) *failure {
 	return &failure{class: class, err: fmt.Errorf("%s: %w", attempt, oneLine{err})}
 }
 
-// oneLine is an error whose text has no line ends: pgx gives each address a line.
+// oneLine is an error whose text has no line ends: pgx gives each attempt a
+// line. What two of them say is said once.
 type oneLine struct{ error }
 
-func (e oneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
+func (e oneLine) Error() string {
+	var lines []string
+	for line := range strings.SplitSeq(e.error.Error(), "\n") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
 func (e oneLine) Unwrap() error { return e.error }
 
 // literal makes an SQL string of s.

@@ -160,12 +160,12 @@ func (w wordy) String() string            { return "batch" }
 
 func TestHintsAreOfTheSettingsKind(t *testing.T) {
 	for text, want := range map[string]string{
-		"keep: 90":    "try: 90d (or s, m, h), or off",
+		"keep: 90":    "try: 90d (or h, m, s), or off",
 		"keep: 0":     "try: off",
 		"keep: long":  "try: 30d, or off",
 		"limit: 0":    "try: off",
-		"limit: 14":   "try: 14s, 14m, 14h or 14d, or off",
-		"size: 3":     "try: 3MiB (or KiB, GiB, B)",
+		"limit: 14":   "try: 14d, 14h, 14m or 14s, or off",
+		"size: 3":     "try: 3MiB (or GiB, KiB, B)",
 		"size: lots":  "try: 64MiB",
 		"sync: never": "try: batch, or 1s,",
 		"lanes: 0":    "lanes: 0 is none",

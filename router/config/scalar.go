@@ -43,13 +43,13 @@ func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, 
 	case out.Type() == sizeType:
 		size, hint := parseSize(text)
 		if hint != "" {
-			return wrong(opt.unitHint(hint, text, Size(out.Int()).String(), "KiB", "MiB", "GiB", "B"))
+			return wrong(opt.unitHint(hint, text, Size(out.Int()).String(), "GiB", "MiB", "KiB", "B"))
 		}
 		out.SetInt(int64(size))
 	case out.Type() == durationType:
 		t, hint := parseDuration(text)
 		if hint != "" {
-			return wrong(opt.unitHint(hint, text, durationText(time.Duration(out.Int())), "s", "m", "h", "d"))
+			return wrong(opt.unitHint(hint, text, durationText(time.Duration(out.Int())), "d", "h", "m", "s"))
 		}
 		out.SetInt(int64(t))
 	case out.Kind() == reflect.String:
@@ -127,6 +127,7 @@ func wholeHint(text, bounds string) string {
 // unitHint is the way out for a size or a time that could not be read: hint, or,
 // for a number without its unit, the number with the units it may mean. What the
 // setting holds by default says which comes first; standard is that with its unit, or 0.
+// Without it the largest unit does: too long or too large loses nothing.
 func (o options) unitHint(hint, text, standard string, units ...string) string {
 	number, unit := splitUnit(text)
 	_, err := strconv.ParseFloat(number, 64)

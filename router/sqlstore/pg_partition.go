@@ -50,18 +50,24 @@ func (c *Config) checkPartition() (bad []config.Problem) {
 	}
 	columns, err := plan(c.columns())
 	i := slices.IndexFunc(columns, func(col column) bool { return col.name == p.Column })
+	dividing, hint := p.Column, "a column with received_at or timestamp, of type timestamptz"
+	if i >= 0 && !columns[i].divides() {
+		if k := slices.IndexFunc(columns, (column).divides); k >= 0 {
+			dividing, hint = columns[k].name, columns[k].name
+		}
+	}
 	switch {
 	case err != nil: // told already
 	case i < 0:
 		add("partition.column", strings.Join(c.columns().Names(), ", "), "no column %s", p.Column)
-	case columns[i].natural() != cellTime || !slices.Contains([]pgKind{pgTimestamptz, pgTimestamp, pgDate}, columns[i].pgKind()):
-		add("partition.column", "a column with received_at or timestamp, of type timestamptz", "column %s holds no time", p.Column)
+	case !columns[i].divides():
+		add("partition.column", hint, "column %s holds no time", p.Column)
 	case columns[i].pgKind() == pgDate && p.By == "hour":
 		add("partition.by", "day", "column %s holds no hours", p.Column)
 	}
-	if on := c.OnConflict; on != nil && !on.Ignore && !slices.Contains(on.Key, p.Column) {
-		add("on_conflict.key", fmt.Sprintf("key: [%s]", strings.Join(append(slices.Clone(on.Key), p.Column), ", ")),
-			"a key of a partitioned table holds the column that divides it, %s: the server knows no other", p.Column)
+	if on := c.OnConflict; on != nil && !on.Ignore && !slices.Contains(on.Key, dividing) {
+		add("on_conflict.key", fmt.Sprintf("key: [%s]", strings.Join(append(slices.Clone(on.Key), dividing), ", ")),
+			"a key of a partitioned table holds the column that divides it, %s: the server knows no other", dividing)
 	}
 	if c.autocommit() {
 		add("explicit_commits", "leave one of them out", "explicit_commits: false and partition do not go together")
@@ -78,6 +84,11 @@ func (c *Config) checkPartition() (bad []config.Problem) {
 		}
 	}
 	return bad
+}
+
+// divides reports whether a table can be partitioned by c.
+func (c column) divides() bool {
+	return c.natural() == cellTime && slices.Contains([]pgKind{pgTimestamptz, pgTimestamp, pgDate}, c.pgKind())
 }
 
 // start is when the period of t begins.

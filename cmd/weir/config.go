@@ -15,6 +15,7 @@ import (
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/deadletter"
 	"github.com/weirlog/weir/router/socket"
+	"github.com/weirlog/weir/router/sqlstore"
 	"github.com/weirlog/weir/wasmhost"
 )
 
@@ -41,7 +42,6 @@ type route struct {
 // notYet are keys that later versions of weir know.
 var notYet = []string{
 	"sources.*.tls", "routes.*.match", "routes.*.else",
-	"destinations.*.pooler", "destinations.*.retention",
 	"filters.*.stack",
 }
 
@@ -169,6 +169,19 @@ func (s *settings) routerConfig() router.Config {
 	return rc
 }
 
+// complete puts in the defaults that hold where the settings say nothing, to be shown.
+func (s *settings) complete() {
+	for i := range s.Destinations {
+		d := &s.Destinations[i].Value
+		if c, ok := d.Kind.(*sqlstore.Config); ok {
+			c.Complete()
+		}
+		if free := config.Size(defaultKeepFree); d.Buffer.Disk > 0 && d.Buffer.KeepFree == nil {
+			d.Buffer.KeepFree = &free
+		}
+	}
+}
+
 // newConfigCommand is the parent of what shows the configuration.
 func newConfigCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
@@ -185,6 +198,7 @@ func newConfigCommand() *cobra.Command {
 			if doc.Err() != nil {
 				return refuse(c, doc)
 			}
+			s.complete()
 			return doc.Show(c.OutOrStdout(), s)
 		},
 	}

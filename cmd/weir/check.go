@@ -27,15 +27,16 @@ func newCheckCommand() *cobra.Command {
 		Short: "Say what is wrong with a configuration, and how much memory it needs",
 		Long: `Check does what run does at start, short of opening listeners: it reads the
 configuration, loads and initialises the filters, looks at the directories and
-adds up the memory. It changes nothing and exits with 0 or 2.
+adds up the memory. It exits with 0 or 2, and changes nothing unless --connect
+is given.
 
-With --connect it also opens the databases, runs the session statements and
-compares the columns; tables and SQLite files that are missing are made, as run
-would make them.`,
+With --connect it makes, as run would, the tables, weir_positions and SQLite
+files that are missing: it opens the databases, runs the session statements and
+compares the columns.`,
 		Args: cobra.NoArgs,
 	}
 	addConfigFlag(c)
-	connect := c.Flags().Bool("connect", false, "also open the databases")
+	connect := c.Flags().Bool("connect", false, "also open the databases, and make the tables, weir_positions and SQLite files that are missing")
 	c.RunE = func(c *cobra.Command, _ []string) error { return check(c, *connect) }
 	return c
 }

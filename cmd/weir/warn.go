@@ -42,6 +42,13 @@ func (s *settings) warn(doc *config.Document) {
 		if c.ExplicitCommits != nil && !*c.ExplicitCommits {
 			doc.Warnf(doc.At("destinations", e.Name, "explicit_commits"), "leave it out", "destination %s: each row is its own transaction, many times slower, and an attempt that is repeated stores rows twice: no longer holds that nothing is stored twice", e.Name)
 		}
+		if mode, what := c.Exposed(); what != "" {
+			at := doc.At("destinations", e.Name, "postgres")
+			if doc.Has("destinations", e.Name, "sslmode") {
+				at = doc.At("destinations", e.Name, "sslmode")
+			}
+			doc.Warnf(at, "sslmode: verify-full, with sslrootcert", "destination %s: with sslmode %s %s: no longer holds that messages reach nobody but the server", e.Name, mode, what)
+		}
 		unsafe := pgUnsafe
 		if e.Value.kind.key == "sqlite" {
 			unsafe = liteUnsafe

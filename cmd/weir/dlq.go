@@ -48,10 +48,15 @@ func newDLQListCommand() *cobra.Command {
 			return err
 		}
 		reader, err := place.reader(c)
-		if err != nil || reader == nil {
+		if err != nil {
 			return err
 		}
-		defer reader.Close()
+		if reader != nil {
+			defer reader.Close()
+		}
+		if err := place.exist(c, reader, selected); err != nil || reader == nil {
+			return err
+		}
 		letters, err := reader.List(selected, *n)
 		if err != nil {
 			return err

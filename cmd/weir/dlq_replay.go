@@ -64,10 +64,15 @@ The exit code is 0 when no letter is left of those that were meant, else 1.`,
 			return usagef("--to %s: no such destination in %s", r.to, strings.Join(doc.Files(), ", "))
 		}
 		reader, err := place.reader(c)
-		if err != nil || reader == nil {
+		if err != nil {
 			return err
 		}
-		defer reader.Close()
+		if reader != nil {
+			defer reader.Close()
+		}
+		if err := place.exist(c, reader, selected); err != nil || reader == nil {
+			return err
+		}
 		if *n > 0 {
 			if selected.Numbers, err = reader.Oldest(selected, *n); err != nil {
 				return err

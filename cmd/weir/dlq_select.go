@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,6 +74,40 @@ func (p dlqPlace) editor(c *cobra.Command) (*deadletter.Editor, error) {
 		return nil, p.none(c, err)
 	}
 	return e, nil
+}
+
+// exist tells which of the numbers have no letter, and a destination that nobody knows: neither the letters nor, where it was read,
+// the configuration. reader is nil where nothing was ever kept.
+func (p dlqPlace) exist(c *cobra.Command, reader *deadletter.Reader, which deadletter.Selection) error {
+	var missing []string
+	for _, n := range which.Numbers {
+		found := []int64(nil)
+		if reader != nil {
+			var err error
+			if found, err = reader.Oldest(deadletter.Selection{Numbers: []int64{n}}, 1); err != nil {
+				return err
+			}
+		}
+		if len(found) == 0 {
+			missing = append(missing, strconv.FormatInt(n, 10))
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: %s (see weir dlq ls)", deadletter.ErrNone, strings.Join(missing, ", "))
+	}
+	if which.Destination == "" {
+		return nil
+	}
+	if reader != nil {
+		found, err := reader.Oldest(deadletter.Selection{Destination: which.Destination}, 1)
+		if err != nil || len(found) > 0 {
+			return err
+		}
+	}
+	if s, doc := loadSettings(c); doc.Err() == nil && s.Destinations.Get(which.Destination) != nil {
+		return nil
+	}
+	return fmt.Errorf("--destination %s: neither the configuration nor a dead letter has it", which.Destination)
 }
 
 // dlqSelection are the flags and arguments that say which letters are meant.

@@ -48,7 +48,8 @@ func (s syncing) String() string {
 
 const defaultKeepFree = 64 << 20
 
-func (b *buffer) check() []config.Problem {
+// check looks at the settings, for so many connections and bytes of a transaction.
+func (b *buffer) check(connections int, flush config.Size) []config.Problem {
 	bad := config.OneOf("buffer.when_full", b.WhenFull, string(router.Block), string(router.DropOldest), string(router.DropNewest))
 	add := func(key, hint, format string, args ...any) {
 		bad = append(bad, config.Problem{Path: "buffer." + key, What: fmt.Sprintf(format, args...), Hint: hint})
@@ -62,9 +63,7 @@ func (b *buffer) check() []config.Problem {
 		slices.SortFunc(bad, func(x, y config.Problem) int { return strings.Compare(x.Path, y.Path) })
 		return bad
 	}
-	if b.Disk < spool.MinSize {
-		add("disk", "1GiB", "%v is too small, the least is %v", b.Disk, config.Size(spool.MinSize))
-	}
+	b.checkDisk(config.Size(connections), flush, add)
 	if s := time.Duration(b.Sync); s < 0 || s > time.Minute {
 		add("sync", "batch, or up to 1m", "%v between syncs", s)
 	}
@@ -72,6 +71,26 @@ func (b *buffer) check() []config.Problem {
 		add("age", "14d", "messages would be given up after %v", b.Age)
 	}
 	return bad
+}
+
+// checkDisk refuses what has no room for two transactions of each connection: one that is written, and one that comes meanwhile.
+func (b *buffer) checkDisk(connections, flush config.Size, add func(key, hint, format string, args ...any)) {
+	each, least, why := b.Disk/connections, config.Size(spool.MinSize), "is too small"
+	if flush > least/2 {
+		least, why = 2*flush, fmt.Sprintf("has no room for two transactions of flush_bytes: %v", flush)
+	}
+	if each >= spool.MinSize && flush <= each/2 {
+		return
+	}
+	hint := fmt.Sprintf("at least %v", connections*least)
+	if least > spool.MinSize {
+		hint += ", or a smaller flush_bytes"
+	}
+	if connections == 1 {
+		add("disk", hint, "%v %s", b.Disk, why)
+		return
+	}
+	add("disk", hint+", or fewer connections", "%v are %v for each of %d connections, which %s", b.Disk, about(each), connections, why)
 }
 
 // spool is the storage's view of the settings.
@@ -119,11 +138,13 @@ func (d *destination) open(ctx context.Context, at site, metrics prometheus.Regi
 		}
 		c := d.Buffer.spool()
 		c.Size /= int64(n)
-		s, err := spool.Open(filepath.Join(bufferDir(at.stateDir), at.name, fmt.Sprintf("%d.%d", n, k)), c, at.log.With("destination", at.name))
+		dir := filepath.Join(bufferDir(at.stateDir), at.name, fmt.Sprintf("%d.%d", n, k))
+		s, err := spool.Open(dir, c, at.log.With("destination", at.name))
 		if err != nil {
 			return all, fmt.Errorf("destination %s: %w", at.name, err)
 		}
 		all[k].Spool = s
+		tellBacklog(at, "messages of an earlier run wait in the disk buffer", dir, s)
 		prometheus.WrapRegistererWith(prometheus.Labels{"connection": fmt.Sprint(k), "destination": at.name}, metrics).MustRegister(s)
 	}
 	if d.Buffer.Disk > 0 {
@@ -143,9 +164,7 @@ func (d *destination) openOld(ctx context.Context, at site, n int, all *[]router
 		if err != nil {
 			return fmt.Errorf("destination %s: %w", at.name, err)
 		}
-		if n := s.Backlog().Messages; n > 0 {
-			at.log.Info("the number of connections has changed; what waits for the old ones is written first", "destination", at.name, "directory", dir, "messages", n)
-		}
+		tellBacklog(at, "the number of connections has changed; what waits for the old ones is written first", dir, s)
 		*all = append(*all, router.Connection{Spool: s, Old: true})
 		if (*all)[len(*all)-1].Destination, err = d.kind.open(ctx, d.Kind, at); err != nil {
 			return err
@@ -153,6 +172,13 @@ func (d *destination) openOld(ctx context.Context, at site, n int, all *[]router
 	}
 	slices.SortStableFunc((*all)[n:], func(x, y router.Connection) int { return x.Spool.Backlog().Oldest.Compare(y.Spool.Backlog().Oldest) })
 	return nil
+}
+
+// tellBacklog says what is in a disk buffer at the start, unless it is empty.
+func tellBacklog(at site, what, dir string, s *spool.Spool) {
+	if b := s.Backlog(); b.Messages > 0 {
+		at.log.Info(what, "destination", at.name, "directory", dir, "messages", b.Messages, "bytes", b.Waiting, "oldest", max(0, time.Since(b.Oldest)).Round(time.Second))
+	}
 }
 
 func closeConnections(all []router.Connection) (err error) {
@@ -165,20 +191,4 @@ func closeConnections(all []router.Connection) (err error) {
 		}
 	}
 	return err
-}
-
-// warnBuffers tells of disk buffers that nobody empties: of destinations that are renamed, gone, or have none any more.
-func (s *settings) warnBuffers(doc *config.Document) {
-	left, _ := filepath.Glob(filepath.Join(bufferDir(s.StateDir), "*", "*.*"))
-	told := map[string]bool{}
-	for _, dir := range left {
-		name := filepath.Base(filepath.Dir(dir))
-		d := s.Destinations.Get(name)
-		if told[name] || d != nil && d.Buffer.Disk > 0 {
-			continue
-		}
-		told[name] = true
-		hint := "a destination " + name + " with buffer: {disk: …} that empties it, or remove the directory when nothing of it is wanted (weir spool ls)"
-		doc.Warnf(doc.At("destinations"), hint, "the disk buffer %s belongs to no destination with a disk buffer: what is in it reaches nobody", filepath.Dir(dir))
-	}
 }

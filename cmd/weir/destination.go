@@ -90,7 +90,7 @@ func (d *destination) Check() []config.Problem {
 	if c, ok := d.Kind.(config.Checker); ok {
 		bad = c.Check()
 	}
-	bad = append(bad, d.Buffer.check()...)
+	bad = append(bad, d.Buffer.check(d.connections(), d.FlushBytes)...)
 	if c, ok := d.Kind.(*sqlstore.Config); ok && d.Buffer.Disk > 0 && c.ExplicitCommits != nil && !*c.ExplicitCommits {
 		bad = append(bad, config.Problem{Path: "buffer.disk", What: "a disk buffer in front of a database without explicit commits would store rows twice after a crash", Hint: "leave explicit_commits out"})
 	}

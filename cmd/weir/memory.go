@@ -10,13 +10,14 @@ import (
 	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/file"
+	"github.com/weirlog/weir/router/spool"
 	"github.com/weirlog/weir/wasmhost"
 )
 
 // memorySum is what weir needs when everything is full.
 type memorySum struct {
 	messages, guests config.Size
-	buffers          config.Size // what is read back from disk buffers
+	buffers          config.Size // what is on its way into disk buffers and out of them
 	linear           config.Size // of guests, what is not on Go's heap
 	rows             []string    // one for each filter
 }
@@ -31,7 +32,8 @@ func (s *settings) memorySum(guests []*wasmhost.Guest) memorySum {
 	sum := memorySum{messages: s.Memory}
 	for _, e := range s.Destinations {
 		if e.Value.Buffer.Disk > 0 {
-			sum.buffers += config.Size(e.Value.connections()) * 2 * e.Value.FlushBytes // bytes, and as much for their structs
+			// A transaction's bytes, and as much for its structs.
+			sum.buffers += config.Size(e.Value.connections()) * (2*e.Value.FlushBytes + spool.MostUnsynced)
 		}
 	}
 	for i, e := range s.Filters {
@@ -66,7 +68,7 @@ func (s *settings) printSum(w io.Writer, guests []*wasmhost.Guest) {
 	fmt.Fprintf(w, "memory, when everything is full:\n")
 	fmt.Fprintf(w, "  %9s  messages in flight (memory:)\n", about(sum.messages))
 	if sum.buffers > 0 {
-		fmt.Fprintf(w, "  %9s  a transaction of each connection, read from its disk buffer\n", about(sum.buffers))
+		fmt.Fprintf(w, "  %9s  disk buffers: of each connection what is not yet synced, and a transaction that is read back\n", about(sum.buffers))
 	}
 	for _, row := range sum.rows {
 		fmt.Fprintln(w, row)

@@ -23,7 +23,7 @@ func TestMetricsPageIsComplete(t *testing.T) {
 state_dir: %s
 sources: {in: {listen: ["unix://in.sock"]}}
 filters: {severity: {module: "stock:severity"}}
-destinations: {db: {sqlite: logs.db, buffer: {disk: 4MiB}}, nowhere: {discard: {}}}
+destinations: {db: {sqlite: logs.db, buffer: {disk: 8MiB}}, nowhere: {discard: {}}}
 routes: {main: {from: [in], filters: [severity], to: [db, nowhere]}}
 `, filepath.Join(dir, "state"))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

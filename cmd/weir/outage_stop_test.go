@@ -104,7 +104,7 @@ func TestConnectionsChangeWithABacklog(t *testing.T) {
 	hosts := []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta"}
 	const each = 150
 	for i, connections := range []int{1, 3, 2} {
-		configure(t, dir, "drain_timeout: 15s", fmt.Sprintf("  db: { postgres: %q, flush_timeout: 20ms, flush_lines: 40, connections: %d, buffer: { disk: 16MiB, keep_free: 0B } }", through(g, dsn), connections))
+		configure(t, dir, "drain_timeout: 15s", fmt.Sprintf("  db: { postgres: %q, flush_timeout: 20ms, flush_lines: 40, connections: %d, buffer: { disk: 64MiB, keep_free: 0B } }", through(g, dsn), connections))
 		p := runWeir(t, dir, "")
 		var feeders []*feeder
 		for _, h := range hosts {

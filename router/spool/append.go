@@ -10,8 +10,8 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-// mostPending is how many bytes may wait for a Sync; they are kept in memory until then. Append syncs by itself when there are more.
-const mostPending = 8 << 20
+// MostUnsynced is how many bytes may wait for a Sync; they are kept in memory until then. Append syncs by itself when there are more.
+const MostUnsynced = 8 << 20
 
 // Append implements router.Spool. A batch is always in one segment. When nothing waits in the spool it takes a batch even if
 // that is larger than Config.Size.
@@ -19,7 +19,7 @@ func (s *Spool) Append(msgs []*router.Message, mark router.Mark) (first uint64, 
 	if len(msgs) == 0 {
 		return s.next, nil
 	}
-	if len(s.pending) > mostPending || len(s.pending) > 0 && s.file == nil {
+	if len(s.pending) > MostUnsynced || len(s.pending) > 0 && s.file == nil {
 		if err := s.Sync(); err != nil {
 			return 0, err
 		}

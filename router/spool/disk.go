@@ -52,6 +52,17 @@ func openDirectory(path string) (*directory, error) {
 	return &directory{path, self}, nil
 }
 
+// Free is how many bytes weir's user may still write on the file system of a directory, or of that in which it would be made.
+// known is false on systems other than Linux.
+func Free(dir string) (bytes int64, known bool) {
+	for {
+		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+			return freeBytes(dir)
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
 func (d *directory) list() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	var names []string

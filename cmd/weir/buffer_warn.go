@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/weirlog/weir/router/config"
+	"github.com/weirlog/weir/router/spool"
+)
+
+// warnBuffers tells of disk buffers that cannot become as large as they may, and of those that nobody empties.
+func (s *settings) warnBuffers(doc *config.Document) {
+	s.warnFree(doc)
+	s.warnLeft(doc)
+}
+
+// warnFree tells when the file system has no room for the disk buffers, in the order of the destinations.
+func (s *settings) warnFree(doc *config.Document) {
+	free, known := spool.Free(bufferDir(s.StateDir))
+	if !known {
+		return
+	}
+	var all, used, keep config.Size
+	for _, e := range s.Destinations {
+		b := &e.Value.Buffer
+		if b.Disk == 0 {
+			continue
+		}
+		for _, dir := range findSpools(s.StateDir, []string{e.Name}) {
+			if sum, err := spool.Look(dir.path); err == nil {
+				used += config.Size(sum.Bytes)
+			}
+		}
+		all, keep = all+b.Disk, max(keep, config.Size(b.spool().KeepFree))
+		room := max(0, config.Size(free)+used-keep)
+		if all <= room {
+			continue
+		}
+		what := "its disk buffer may take"
+		if all > b.Disk {
+			what = "its disk buffer and those before it may take"
+		}
+		doc.Warnf(doc.At("destinations", e.Name, "buffer", "disk"), "a smaller disk:, or a larger file system",
+			"destination %s: %s %s, but in %s there is room for %s (%s free, %s in use by them, %s of keep_free): it is full before that",
+			e.Name, what, about(all), bufferDir(s.StateDir), about(room), about(config.Size(free)), about(used), about(keep))
+	}
+}
+
+// warnLeft tells of disk buffers that nobody empties: of destinations that are renamed, gone, or have none any more.
+func (s *settings) warnLeft(doc *config.Document) {
+	type left struct {
+		messages int
+		unknown  error // why they cannot be counted
+	}
+	all := map[string]left{}
+	var names []string
+	for _, dir := range findSpools(s.StateDir, nil) {
+		if d := s.Destinations.Get(dir.destination); d != nil && d.Buffer.Disk > 0 {
+			continue
+		}
+		l := all[dir.destination]
+		sum, err := spool.Look(dir.path)
+		if l.messages += sum.Messages; err != nil {
+			l.unknown = err
+		}
+		all[dir.destination] = l
+		if !slices.Contains(names, dir.destination) {
+			names = append(names, dir.destination)
+		}
+	}
+	for _, name := range names {
+		l := all[name]
+		what := fmt.Sprintf("%d messages in it reach nobody", l.messages)
+		switch {
+		case l.unknown != nil:
+			what = fmt.Sprintf("what is in it reaches nobody, and cannot be counted: %v", l.unknown)
+		case l.messages == 0:
+			continue
+		}
+		hint := "a destination " + name + " with buffer: {disk: …} that empties it, or remove the directory when nothing of it is wanted (weir spool ls)"
+		doc.Warnf(doc.At("destinations"), hint, "the disk buffer %s belongs to no destination with a disk buffer: %s",
+			filepath.Join(bufferDir(s.StateDir), name), what)
+	}
+}

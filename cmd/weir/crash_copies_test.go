@@ -129,7 +129,7 @@ func olderDatabase(t *testing.T, running bool, more, pad int) {
 	rng, seed := crashRandom(t)
 	db := newLiteCrash(t)
 	r := newCrashRig(t, rng, db)
-	r.buffer = "{disk: 4MiB, keep_free: 0B}"
+	r.buffer = "{disk: 4MiB, keep_free: 0B}\n    flush_bytes: 2MiB"
 	r.more = "admin: { listen: unix://admin.sock }\n"
 	senders := crashSenders(r, seed)
 	for _, s := range senders {

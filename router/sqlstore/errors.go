@@ -124,7 +124,7 @@ func held(table table, r *refused, of int) error {
 }
 
 // sqlState says what a SQLSTATE in answer to rows means. The longest matching prefix decides.
-// The table is printed in docs/destinations/postgres.md.
+// docs/errors.md says what that means to rows.
 var sqlState = map[string]class{
 	"08": temp,
 	// In doubt, really: the transaction may have been committed. It is tried again.

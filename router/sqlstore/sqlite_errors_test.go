@@ -167,7 +167,7 @@ func TestSQLiteErrorsAreWhatTheManualSays(t *testing.T) {
 			if got := strings.SplitN(strings.TrimPrefix(f.code, "SQLITE_"), "_", 2)[0]; got != code {
 				t.Errorf("provoked %s: %v", f.code, err)
 			}
-			if f.class.String() != manual[code] {
+			if manualWords[f.class] != manual[code] {
 				t.Errorf("%v is of class %v, the manual says %q", f, f.class, manual[code])
 			}
 		})

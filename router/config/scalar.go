@@ -164,7 +164,7 @@ func parseSize(text string) (size Size, hint string) {
 	number, unit := splitUnit(text)
 	x, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, "1GiB, 64MiB, 512KiB"
+		return 0, "1GiB, 64MiB"
 	}
 	if factor, ok := sizeUnits[unit]; ok {
 		x *= factor

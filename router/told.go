@@ -43,7 +43,7 @@ func (t *told) waits(w *writer, err error) {
 	now := time.Now()
 	t.mu.Lock()
 	if t.err == nil && w.spool != nil {
-		t.grown = growth{now, w.spool.Backlog().Bytes}
+		t.grown = growth{now, w.spool.Backlog().Waiting}
 	}
 	grown := t.grown
 	first, changed := t.err == nil, t.operator != IsNeedsOperator(err)
@@ -81,9 +81,10 @@ func (w *writer) held(grown growth) []any {
 		return out
 	}
 	b := w.spool.Backlog()
-	out = append(out, "disk_buffer", fmt.Sprintf("%d%%", b.Bytes*100/max(b.Limit, 1)))
-	if more, d := b.Bytes-grown.bytes, time.Since(grown.at); more > 0 && d > time.Second {
-		left := time.Duration(float64(b.Limit-b.Bytes) / float64(more) * float64(d))
+	out[3] = b.Waiting
+	out = append(out, "disk_buffer", fmt.Sprintf("%d%%", b.Waiting*100/max(b.Limit, 1)))
+	if more, d := b.Waiting-grown.bytes, time.Since(grown.at); more > 0 && d > time.Second {
+		left := time.Duration(float64(b.Limit-b.Waiting) / float64(more) * float64(d))
 		out = append(out, "full_in", left.Round(time.Second))
 	}
 	return out

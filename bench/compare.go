@@ -72,10 +72,10 @@ func median(results []result, of func(result) float64) float64 {
 const quiet = 1500 * time.Millisecond
 
 // weirPostgres is weir with its default table and more settings of its destination.
-func weirPostgres(more string, pin ...string) func(context.Context, *lab, int) (result, error) {
+func weirPostgres(filter bool, more string, pin ...string) func(context.Context, *lab, int) (result, error) {
 	return func(ctx context.Context, l *lab, n int) (result, error) {
 		return l.intoPostgres(ctx, n, pin, func(dir string, p *postgres) (*running, error) {
-			return l.startWeir(ctx, dir, weirConfig{filter: true, pin: pin, destination: weirByDefault("postgres", p.url("logs"), more)})
+			return l.startWeir(ctx, dir, weirConfig{filter: filter, pin: pin, destination: weirByDefault("postgres", p.url("logs"), more)})
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 func endToEnd(ctx context.Context, l *lab) error {
 	fmt.Println("\n  into PostgreSQL")
 	err := l.compare(ctx, []contender{
-		{name: "weir, C filter", messages: 1_500_000, run: weirPostgres("")},
+		{name: "weir, C filter", messages: 1_500_000, run: weirPostgres(true, "")},
 		{name: `psql \copy of the same rows`, messages: 1_500_000, run: psqlCopy, atLeast: 1},
 	})
 	if err != nil {

@@ -32,8 +32,8 @@ func (s *settings) memorySum(guests []*wasmhost.Guest) memorySum {
 	sum := memorySum{messages: s.Memory}
 	for _, e := range s.Destinations {
 		if e.Value.Buffer.Disk > 0 {
-			// A transaction's bytes, and as much for its structs.
-			sum.buffers += config.Size(e.Value.connections()) * (2*e.Value.FlushBytes + spool.MostUnsynced)
+			// A transaction's bytes, and as much for its structs; what is not synced, in a buffer that doubles.
+			sum.buffers += config.Size(e.Value.connections()) * 2 * (e.Value.FlushBytes + spool.MostUnsynced)
 		}
 	}
 	for i, e := range s.Filters {

@@ -48,11 +48,11 @@ check:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }
 	$(GO) vet ./...
 
-# The cases of guests run one after the other through code whose races the tests of wasmhost look for; under the race
-# detector, compiling their modules alone takes minutes.
+# Without the race detector: the cases of guests, which run one after the other through code whose races the tests of wasmhost
+# look for, and the tests of the program, which start it as a process of its own hundreds of times.
 test: deps check guests-check cross
-	$(GO) test -race -timeout 14m $$($(GO) list ./... | grep -v /filters/conformance)
-	$(GO) test -timeout 14m ./filters/conformance
+	$(GO) test -race -timeout 14m $$($(GO) list ./... | grep -v -e /filters/conformance -e /cmd/weir)
+	$(GO) test -timeout 14m ./filters/conformance ./cmd/weir
 
 # One static binary for each platform; the tests run on this one.
 cross:
@@ -78,6 +78,7 @@ fuzz:
 # A few dozen kills are in the suite. CRASH says how many there are in all here; by hand also: -crash-seed N.
 CRASH ?= 300
 crash: deps
+	WEIR_LONG_TESTS=1 $(GO) test -timeout 30m -run '^Test(LedgerBalances|EveryMessageArrivesOnce)' ./router/routertest
 	WEIR_LONG_TESTS=1 $(GO) test -timeout 60m -v -run '^(TestServerKilledAndSessionsEndedUnderLoad|TestCutAtEveryMessageLosesAndDoublesNothing|TestRouterLosesAndDoublesNothingByCuts)$$' ./router/sqlstore
 	$(GO) test -timeout 60m -v -run '^Test(KilledWeir|CopiesOf|AnOlderState|ADatabaseThatIsPutBack|AServerThatForgets|AKillCosts)' ./cmd/weir -crash $(CRASH)
 

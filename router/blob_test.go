@@ -192,7 +192,7 @@ func TestBlobsDoNotAllocate(t *testing.T) {
 		}
 		b.Discard()
 	})
-	if n > 20 {
+	if n > messages/4 { // of pools, which the race detector empties at times
 		t.Errorf("decoding %d: %v allocations", messages, n)
 	}
 }

@@ -131,10 +131,7 @@ func (w *writer) works(at reached) {
 // pause waits before the next attempt; it reports false when ctx ended, or when
 // weir stops and the disk keeps what is left.
 func (w *writer) pause(ctx context.Context, err error) bool {
-	w.mu.Lock()
-	stop := w.spool != nil && w.filled
-	w.mu.Unlock()
-	if stop {
+	if w.keeps() {
 		w.release()
 		w.mu.Lock()
 		w.disk.more = false
@@ -153,6 +150,9 @@ func (w *writer) pauseFirst(ctx context.Context, err error) {
 	defer cancel()
 	if w.stopping.Err() == nil {
 		defer context.AfterFunc(w.stopping, cancel)()
+	} else if w.spool != nil {
+		sleep(ctx, 100*time.Millisecond) // until fill has ended, then run is over
+		return
 	}
 	w.pause(ctx, err)
 }

@@ -142,7 +142,7 @@ func (w *writer) run(ctx context.Context) {
 		}
 		if err := w.compare(ctx); err != nil {
 			w.told.waits(w, err)
-			if w.over() {
+			if w.over() || w.keeps() {
 				break
 			}
 			w.pauseFirst(ctx, err)
@@ -176,6 +176,13 @@ func (w *writer) over() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.messages == 0 && (w.filled || w.old && !w.disk.more)
+}
+
+// keeps reports whether weir stops and the spool has all that is left.
+func (w *writer) keeps() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.spool != nil && w.filled
 }
 
 // untilDue is how long the transaction that gathers has to wait for more.

@@ -94,6 +94,11 @@ func crash(t *testing.T, db crashDatabase, kills int, set func(*crashRig)) {
 		r.kill()
 	}
 	r.start()
+	for _, s := range senders {
+		if !s.plain {
+			r.loadUntilAcked([]*crashSender{s}, 1)
+		}
+	}
 	r.finish(senders)
 	f := look(t, db, r.stateDir())
 	all := r.expectNothingLost(f, senders)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,9 +63,9 @@ func (l *lives) trouble(percent int) error {
 }
 
 func TestEveryMessageArrivesOnceThroughManyLives(t *testing.T) {
-	seeds := 25
-	if testing.Short() {
-		seeds = 8
+	seeds := 12
+	if os.Getenv("WEIR_LONG_TESTS") != "" {
+		seeds = 500
 	}
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) { live(t, uint64(seed)) })

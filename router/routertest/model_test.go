@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -45,9 +46,9 @@ func (m *model) upTo(n int) int {
 }
 
 func TestLedgerBalancesWhateverHappens(t *testing.T) {
-	seeds := 200
-	if testing.Short() {
-		seeds = 20
+	seeds := 60
+	if os.Getenv("WEIR_LONG_TESTS") != "" {
+		seeds = 5000
 	}
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) { runModel(t, uint64(seed)) })

@@ -91,7 +91,7 @@ func TestAppendAndReadDoNotAllocatePerMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if n > 20 {
+	if n > messages/4 { // of pools, which the race detector empties at times
 		t.Errorf("appending %d: %v allocations", messages, n)
 	}
 	s.Sync()
@@ -102,7 +102,7 @@ func TestAppendAndReadDoNotAllocatePerMessage(t *testing.T) {
 		}
 		b.Discard()
 	})
-	if n > 20 {
+	if n > messages/4 {
 		t.Errorf("reading %d: %v allocations", messages, n)
 	}
 }

@@ -98,23 +98,6 @@ func letters(msgs []*router.Message, bad []refused) []router.Rejected {
 	return out
 }
 
-// unproven returns the first refusal that may not be the row's fault.
-//
-// A row is bad only if its neighbours are good: when no row was stored under the
-// table's present definition, the table is to blame (somebody changed a column)
-// and the whole stream would end in the dead letters.
-func unproven(bad []refused, proven bool) *refused {
-	if proven {
-		return nil
-	}
-	for i := range bad {
-		if !bad[i].sure {
-			return &bad[i]
-		}
-	}
-	return nil
-}
-
 // held is the error for a transaction that waits because of an unproven refusal.
 func held(table table, r *refused, of int) error {
 	if of == 1 {

@@ -136,6 +136,10 @@ func (d *postgres) transaction(ctx context.Context, msgs []*router.Message, reje
 }
 
 // unproven returns the first refusal that may not be the row's fault, and its table.
+//
+// A row is bad only if its neighbours are good: when no row was stored under the
+// table's present definition, the table is to blame (somebody changed a column)
+// and the whole stream would end in the dead letters.
 func (d *postgres) unproven() (*pgTable, *refused) {
 	if d.cfg.rejectSchemaErrors() {
 		return nil, nil
@@ -194,7 +198,7 @@ func (d *postgres) begin(ctx context.Context, msgs []*router.Message) (*failure,
 		if d.unchanged(results) {
 			d.msgs, d.bad, d.s.repaired = msgs, d.bad[:0], 0
 			for _, i := range d.surplus {
-				d.bad = append(d.bad, refused{int(i), refusal{code: "tables", reason: "its table would be one more than max_tables allows", sure: true}})
+				d.bad = append(d.bad, refused{int(i), tooManyTables})
 			}
 			return nil, nil
 		}

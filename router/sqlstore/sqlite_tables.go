@@ -26,7 +26,7 @@ func (d *lite) assign(msgs []*router.Message) {
 	for i, m := range msgs {
 		t := d.tableOf(m)
 		if t == nil {
-			d.bad = append(d.bad, refused{i, refusal{code: "tables", reason: "the row asks for one more table than max_tables allows", sure: true}})
+			d.bad = append(d.bad, refused{i, tooManyTables})
 			continue
 		}
 		if t.used != d.turn {

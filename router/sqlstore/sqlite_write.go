@@ -268,7 +268,7 @@ func (d *lite) refuse(t *liteTable, i int, r refusal) {
 	}
 }
 
-// blamed reports whether the table, not the rows, may be what refuses them.
+// blamed reports whether the table, not the rows, may be what refuses them, as postgres.unproven does.
 func (t *liteTable) blamed() bool { return !t.proven && t.stored == 0 && t.doubtful != nil }
 
 // bind gives the values of m to row slot of stmt.

@@ -22,6 +22,9 @@ type families struct {
 // someTime stands for every time in a family's name.
 const someTime = "0"
 
+// tooManyTables is what happens to a row that admit does not admit.
+var tooManyTables = refusal{code: "tables", reason: "its table would be one more than max_tables allows", sure: true}
+
 // reset forgets all families.
 func (f *families) reset() {
 	f.seen = map[string]bool{}

@@ -291,6 +291,7 @@ func (w *writer) pass(to reached) {
 	if w.messages == 0 {
 		n = w.spool.Seek(to.run, to.at)
 	}
+	w.spool.Ack(to.run, to.at)
 	w.mu.Unlock()
 	w.outlet.settle(FateStored, "", n)
 }

@@ -197,7 +197,7 @@ func (t *told) refusals(w *writer) {
 	}
 	clear(t.codes)
 	w.log.Warn("destination refuses rows; they are dead letters (weir dlq ls)", "destination", w.outlet.name, "rows", n, "codes", codes[1:],
-		"last", t.example.Reason, "code", t.example.Code, "column", t.example.Column)
+		"code", t.example.Code, "column", t.example.Column, "reason", t.example.Reason)
 }
 
 // hangs says that a transaction has not answered for a minute.

@@ -67,7 +67,7 @@ func (c *Config) updates() []string {
 	case on == nil || on.Ignore:
 		return nil
 	case on.Update != nil:
-		return slices.Clone(on.Update)
+		return on.Update
 	}
 	var all []string
 	for _, name := range c.columns().Names() {
@@ -76,6 +76,24 @@ func (c *Config) updates() []string {
 		}
 	}
 	return all
+}
+
+// conflictSQL is the end of an INSERT that says what becomes of rows that are there already.
+func (c *Config) conflictSQL() string {
+	on, update := c.OnConflict, c.updates()
+	switch {
+	case on == nil:
+		return ""
+	case on.Ignore:
+		return " ON CONFLICT DO NOTHING"
+	case len(update) == 0:
+		return fmt.Sprintf(" ON CONFLICT (%s) DO NOTHING", quoteAll(on.Key))
+	}
+	set := make([]string, len(update))
+	for i, name := range update {
+		set[i] = fmt.Sprintf("%s = excluded.%[1]s", quote(name))
+	}
+	return fmt.Sprintf(" ON CONFLICT (%s) DO UPDATE SET %s", quoteAll(on.Key), strings.Join(set, ", "))
 }
 
 // checkTables tells what is wrong in Table and Tables.

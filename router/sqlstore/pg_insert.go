@@ -86,26 +86,18 @@ func (d *postgres) insertSQL(t *pgTable) string {
 	into := fmt.Sprintf("INSERT INTO %s (%s) ", t.sql(), d.names())
 	rows := fmt.Sprintf("FROM unnest(%s) WITH ORDINALITY AS u (%s, n)", strings.Join(params, ", "), strings.Join(names, ", "))
 	all := "SELECT " + strings.Join(values, ", ")
-	on, set := d.cfg.OnConflict, d.cfg.updates()
-	switch {
-	case on == nil:
-		return into + all + " " + rows
-	case on.Ignore:
-		return into + all + " " + rows + " ON CONFLICT DO NOTHING"
-	case len(set) == 0:
-		return into + all + " " + rows + " ON CONFLICT (" + quoteAll(on.Key) + ") DO NOTHING"
+	conflict := d.cfg.conflictSQL()
+	if len(d.cfg.updates()) == 0 {
+		return into + all + " " + rows + conflict
 	}
 	// A null equals nothing in a key, while DISTINCT takes nulls for equal.
 	var key, null []string
 	for i := range d.columns {
-		if slices.Contains(on.Key, d.columns[i].name) {
+		if slices.Contains(d.cfg.OnConflict.Key, d.columns[i].name) {
 			key, null = append(key, names[i]), append(null, names[i]+" IS NULL")
 		}
 	}
 	by := strings.Join(key, ", ") + ", CASE WHEN " + strings.Join(null, " OR ") + " THEN n END"
-	for i, name := range set {
-		set[i] = quote(name) + " = EXCLUDED." + quote(name)
-	}
-	return fmt.Sprintf("%sSELECT %s FROM (SELECT DISTINCT ON (%s) * FROM (%s, n %s) u ORDER BY %[3]s, n DESC) u ORDER BY n ON CONFLICT (%[6]s) DO UPDATE SET %[7]s",
-		into, strings.Join(names, ", "), by, all, rows, quoteAll(on.Key), strings.Join(set, ", "))
+	return fmt.Sprintf("%sSELECT %s FROM (SELECT DISTINCT ON (%s) * FROM (%s, n %s) u ORDER BY %[3]s, n DESC) u ORDER BY n%[6]s",
+		into, strings.Join(names, ", "), by, all, rows, conflict)
 }

@@ -52,7 +52,7 @@ const (
 var liteRows = [...]int{50, 10, 1}
 
 func newLite(s *Store, path string) *lite {
-	d := &lite{Store: s, path: path, conflict: liteConflict(&s.cfg)}
+	d := &lite{Store: s, path: path, conflict: s.cfg.conflictSQL()}
 	if s.naming.fixed != "" {
 		d.tables = []*liteTable{{table: s.table}}
 	} else {

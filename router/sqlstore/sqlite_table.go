@@ -287,20 +287,3 @@ func (t *liteTable) finalize() {
 	}
 	clear(t.insert[:])
 }
-
-// liteConflict is the end of every INSERT.
-func liteConflict(c *Config) string {
-	switch on := c.OnConflict; {
-	case on == nil:
-		return ""
-	case on.Ignore:
-		return " ON CONFLICT DO NOTHING"
-	case len(c.updates()) == 0:
-		return fmt.Sprintf(" ON CONFLICT (%s) DO NOTHING", quoteAll(on.Key))
-	}
-	var set []string
-	for _, name := range c.updates() {
-		set = append(set, fmt.Sprintf("%s = excluded.%[1]s", quote(name)))
-	}
-	return fmt.Sprintf(" ON CONFLICT (%s) DO UPDATE SET %s", quoteAll(c.OnConflict.Key), strings.Join(set, ", "))
-}

@@ -276,6 +276,14 @@ func (t table) String() string {
 // quote makes an identifier of s, in both databases.
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
+func quoteAll(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = quote(name)
+	}
+	return strings.Join(quoted, ", ")
+}
+
 // defaultColumns are filled when the configuration does not say.
 var defaultColumns = []string{"received_at", "timestamp", "facility", "severity", "hostname", "app_name", "proc_id", "msg_id",
 	"structured_data", "fields", "message", "peer"}

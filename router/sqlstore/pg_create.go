@@ -63,14 +63,6 @@ func pgName(s string) string {
 	return strings.ToValidUTF8(s[:54], "") + fmt.Sprintf("_%08x", sum)
 }
 
-func quoteAll(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = quote(name)
-	}
-	return strings.Join(quoted, ", ")
-}
-
 // make runs statements that make table t when there is none. An error of the
 // statements is a *failure.
 func (d *postgres) make(ctx context.Context, t table, sql string) (made bool, err error) {

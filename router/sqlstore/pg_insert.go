@@ -83,7 +83,7 @@ func (d *postgres) insertSQL(t *pgTable) string {
 		params = append(params, fmt.Sprintf("$%d", i+1))
 		values = append(values, fmt.Sprintf("c%d::%s AS c%[1]d", i, t.types[i].plain))
 	}
-	into := fmt.Sprintf("INSERT INTO %s (%s) ", t.sql(), d.names())
+	into := fmt.Sprintf("INSERT INTO %s (%s) ", t.sql(), d.names)
 	rows := fmt.Sprintf("FROM unnest(%s) WITH ORDINALITY AS u (%s, n)", strings.Join(params, ", "), strings.Join(names, ", "))
 	all := "SELECT " + strings.Join(values, ", ")
 	conflict := d.cfg.conflictSQL()

@@ -98,18 +98,6 @@ func (d *postgres) copy(ctx context.Context, rows []byte, more func() []byte) er
 		format = "binary"
 		source.parts[0], source.parts[2] = copyHeader, copyTrailer
 	}
-	_, err := d.conn.CopyFrom(ctx, source, "COPY "+d.t.sql()+" ("+d.names()+") FROM STDIN (FORMAT "+format+")")
+	_, err := d.conn.CopyFrom(ctx, source, "COPY "+d.t.sql()+" ("+d.names+") FROM STDIN (FORMAT "+format+")")
 	return err
-}
-
-// names are the columns, quoted, for a statement.
-func (d *postgres) names() string {
-	var b strings.Builder
-	for i := range d.columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quote(d.columns[i].name))
-	}
-	return b.String()
 }

@@ -266,7 +266,7 @@ func (d *lite) statement(t *liteTable, size int) (*sqlite.Stmt, *failure) {
 		return t.insert[size], nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", t.sql(), quoteAll(d.cfg.columns().Names()))
+	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", t.sql(), d.names)
 	one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(d.columns)), ",") + ")"
 	b.WriteString(strings.TrimSuffix(strings.Repeat(one+",", n), ","))
 	b.WriteString(d.conflict)

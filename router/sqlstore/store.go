@@ -23,6 +23,7 @@ type Store struct {
 	naming  naming
 	table   table // its name is "" when messages say which
 	columns []column
+	names   string // of columns, quoted, for a statement
 	log     *slog.Logger
 	metrics metrics
 	db      database
@@ -58,6 +59,7 @@ func Open(ctx context.Context, cfg Config, name, stateDir string, log *slog.Logg
 	if s.columns, err = plan(cfg.columns()); err != nil {
 		return nil, err
 	}
+	s.names = quoteAll(cfg.columns().Names())
 	if cfg.SQLite == "" {
 		s.db = newPostgres(s)
 		return s, nil

@@ -33,7 +33,7 @@ func newDLQListCommand() *cobra.Command {
 		Use:   "ls [NUMBER...]",
 		Short: "List dead letters, the newest last",
 	}
-	place, which, format := addDLQPlace(cmd), addDLQSelection(cmd), addDLQFormat(cmd, "auto")
+	place, which, format := addDLQPlace(cmd), addDLQSelection(cmd), addFormat(cmd, "auto")
 	n := cmd.Flags().IntP("number", "n", 100, "how many at most, the newest; 0: all")
 	cmd.RunE = func(c *cobra.Command, _ []string) error {
 		if *n < 0 {
@@ -47,16 +47,11 @@ func newDLQListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		reader, err := place.reader(c)
-		if err != nil {
+		reader, err := place.look(c, selected)
+		if err != nil || reader == nil {
 			return err
 		}
-		if reader != nil {
-			defer reader.Close()
-		}
-		if err := place.exist(c, reader, selected); err != nil || reader == nil {
-			return err
-		}
+		defer reader.Close()
 		letters, err := reader.List(selected, *n)
 		if err != nil {
 			return err
@@ -80,7 +75,7 @@ func newDLQShowCommand() *cobra.Command {
 		Short: "Show all that is known of one dead letter",
 		Args:  cobra.ExactArgs(1),
 	}
-	place, format := addDLQPlace(cmd), addDLQFormat(cmd, "text")
+	place, format := addDLQPlace(cmd), addFormat(cmd, "text")
 	cmd.RunE = func(c *cobra.Command, args []string) error {
 		n, err := letterNumber(args[0])
 		if err != nil {
@@ -113,8 +108,8 @@ func newDLQShowCommand() *cobra.Command {
 	return cmd
 }
 
-// addDLQFormat adds the flag that says how to show letters; the function that it returns tells whether as JSON.
-func addDLQFormat(cmd *cobra.Command, standard string) func(c *cobra.Command) (asJSON bool, err error) {
+// addFormat adds the flag that says how to show what there is; the function that it returns tells whether as JSON.
+func addFormat(cmd *cobra.Command, standard string) func(c *cobra.Command) (asJSON bool, err error) {
 	format := cmd.Flags().String("format", standard, "text, json, or auto (text on a terminal)")
 	return func(c *cobra.Command) (bool, error) {
 		switch *format {

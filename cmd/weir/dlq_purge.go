@@ -26,16 +26,11 @@ with --yes. It may be used while weir runs, also when the store is full.`,
 		if selected.All() && !*yes {
 			return usagef("this would remove all dead letters: say which (a number, --destination, --route, --filter, --code, --since, --until), or --yes")
 		}
-		reader, err := place.reader(c)
-		if err != nil {
+		reader, err := place.look(c, selected)
+		if err != nil || reader == nil {
 			return err
 		}
-		if reader != nil {
-			defer reader.Close()
-		}
-		if err := place.exist(c, reader, selected); err != nil || reader == nil {
-			return err
-		}
+		defer reader.Close()
 		editor, err := place.editor(c)
 		if err != nil || editor == nil {
 			return err

@@ -63,16 +63,11 @@ The exit code is 0 when no letter is left of those that were meant, else 1.`,
 		if r.to != "" && !slices.Contains(s.Destinations.Names(), r.to) {
 			return usagef("--to %s: no such destination in %s", r.to, strings.Join(doc.Files(), ", "))
 		}
-		reader, err := place.reader(c)
-		if err != nil {
+		reader, err := place.look(c, selected)
+		if err != nil || reader == nil {
 			return err
 		}
-		if reader != nil {
-			defer reader.Close()
-		}
-		if err := place.exist(c, reader, selected); err != nil || reader == nil {
-			return err
-		}
+		defer reader.Close()
 		if *n > 0 {
 			if selected.Numbers, err = reader.Oldest(selected, *n); err != nil {
 				return err

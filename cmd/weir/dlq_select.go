@@ -76,6 +76,21 @@ func (p dlqPlace) editor(c *cobra.Command) (*deadletter.Editor, error) {
 	return e, nil
 }
 
+// look opens the store for the letters that are meant. The reader is nil when nothing was ever kept, and they are none in particular.
+func (p dlqPlace) look(c *cobra.Command, which deadletter.Selection) (*deadletter.Reader, error) {
+	reader, err := p.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.exist(c, reader, which); err != nil {
+		if reader != nil {
+			reader.Close()
+		}
+		return nil, err
+	}
+	return reader, nil
+}
+
 // exist tells which of the numbers have no letter, and a destination that nobody knows: neither the letters nor, where it was read,
 // the configuration. reader is nil where nothing was ever kept.
 func (p dlqPlace) exist(c *cobra.Command, reader *deadletter.Reader, which deadletter.Selection) error {

@@ -91,7 +91,7 @@ func (c *Config) checkPooler() (bad []config.Problem) {
 // pooled runs SQL outside of a transaction block, or which begins one, with the
 // locals in it. Statements that are sent together are a transaction by themselves.
 func (d *postgres) pooled(ctx context.Context, sql string) ([]*pgconn.Result, error) {
-	set := d.cfg.locals()
+	set := d.locals
 	rest, begins := strings.CutPrefix(sql, beginWord)
 	text, from := strings.Join(set, ""), 0
 	if begins {

@@ -21,6 +21,7 @@ type postgres struct {
 
 	reached reached
 	self    backend      // that of conn, or of the connection before
+	locals  []string     // behind a pooler: cfg.locals
 	span    *router.Span // of the Write under way; nil: no position
 
 	pgTables
@@ -38,6 +39,9 @@ type postgres struct {
 func newPostgres(s *Store) *postgres {
 	d := &postgres{Store: s}
 	d.known = map[string]*pgTable{}
+	if s.cfg.Pooler {
+		d.locals = s.cfg.locals()
+	}
 	if s.naming.fixed != "" {
 		d.newTable(s.naming.fixed)
 	}

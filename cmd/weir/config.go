@@ -137,6 +137,28 @@ func (s *settings) resolve(doc *config.Document) {
 	}
 }
 
+// stateFlag is the flag --state-dir, of commands that look at what a weir keeps.
+type stateFlag struct{ dir *string }
+
+func addStateFlag(cmd *cobra.Command) stateFlag {
+	addConfigFlag(cmd)
+	return stateFlag{cmd.Flags().String("state-dir", "", "the `directory` where the router keeps its state (default: as configured)")}
+}
+
+// find makes dir the state directory.
+func (f stateFlag) find(c *cobra.Command) error {
+	if *f.dir != "" {
+		return nil
+	}
+	s, doc := loadSettings(c)
+	if doc.Err() != nil {
+		return refuse(c, doc)
+	}
+	s.resolve(doc)
+	*f.dir = s.StateDir
+	return nil
+}
+
 // resolveSocket makes the path of a unix socket relative to the file that names
 // it. Other addresses, and sockets without a file, stay as they are.
 func resolveSocket(at config.Place, address string) string {

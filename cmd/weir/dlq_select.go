@@ -18,26 +18,9 @@ import (
 )
 
 // dlqPlace are the flags that say where the letters are.
-type dlqPlace struct{ dir *string }
+type dlqPlace struct{ stateFlag }
 
-func addDLQPlace(cmd *cobra.Command) dlqPlace {
-	addConfigFlag(cmd)
-	return dlqPlace{cmd.Flags().String("state-dir", "", "the `directory` where the router keeps its state (default: as configured)")}
-}
-
-// find makes dir the state directory.
-func (p dlqPlace) find(c *cobra.Command) error {
-	if *p.dir != "" {
-		return nil
-	}
-	s, doc := loadSettings(c)
-	if doc.Err() != nil {
-		return refuse(c, doc)
-	}
-	s.resolve(doc)
-	*p.dir = s.StateDir
-	return nil
-}
+func addDLQPlace(cmd *cobra.Command) dlqPlace { return dlqPlace{addStateFlag(cmd)} }
 
 // none tells that there are no letters, unless err is another one. A state directory that does not exist is an error: a misspelt one
 // would look like good news.

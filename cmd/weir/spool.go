@@ -37,7 +37,7 @@ func newSpoolListCommand() *cobra.Command {
 	}
 	find := addSpoolFlags(cmd, "auto")
 	cmd.RunE = func(c *cobra.Command, args []string) error {
-		buffers, format, err := find(c, args)
+		buffers, asJSON, err := find(c, args)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func newSpoolListCommand() *cobra.Command {
 			}
 			rows = append(rows, newSpoolRow(b, &sum))
 		}
-		if format == "json" {
+		if asJSON {
 			for _, r := range rows {
 				line, err := json.Marshal(r)
 				if err != nil {
@@ -77,7 +77,7 @@ func newSpoolVerifyCommand() *cobra.Command {
 	}
 	find := addSpoolFlags(cmd, "text")
 	cmd.RunE = func(c *cobra.Command, args []string) error {
-		buffers, format, err := find(c, args)
+		buffers, asJSON, err := find(c, args)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func newSpoolVerifyCommand() *cobra.Command {
 				return err
 			}
 			bad += len(places)
-			if format == "json" {
+			if asJSON {
 				err = json.NewEncoder(out).Encode(map[string]any{"destination": b.destination, "connection": b.connection, "segments": check.Segments,
 					"messages": check.Messages, "missing": check.Missing, "unfinished_bytes": check.Torn, "damaged": places})
 				if err != nil {
@@ -126,38 +126,28 @@ type spoolDir struct{ destination, connection, path string }
 
 // addSpoolFlags adds the flags that say where the buffers are and how to show them. The function that
 // it returns finds them, those of one destination when it is named.
-func addSpoolFlags(cmd *cobra.Command, defaultFormat string) func(c *cobra.Command, args []string) ([]spoolDir, string, error) {
-	addConfigFlag(cmd)
-	dir := cmd.Flags().String("state-dir", "", "the `directory` where the router keeps its state (default: as configured)")
-	format := cmd.Flags().String("format", defaultFormat, "text, json, or auto (text on a terminal)")
-	return func(c *cobra.Command, args []string) ([]spoolDir, string, error) {
-		switch *format {
-		case "text", "json":
-		case "auto":
-			if *format = "json"; isTerminal(c.OutOrStdout()) {
-				*format = "text"
-			}
-		default:
-			return nil, "", usagef("--format %s: want text, json or auto", *format)
+func addSpoolFlags(cmd *cobra.Command, defaultFormat string) func(c *cobra.Command, args []string) (buffers []spoolDir, asJSON bool, err error) {
+	state := addStateFlag(cmd)
+	format := addFormat(cmd, defaultFormat)
+	return func(c *cobra.Command, args []string) (buffers []spoolDir, asJSON bool, err error) {
+		if asJSON, err = format(c); err != nil {
+			return nil, false, err
 		}
-		if *dir == "" {
-			s, doc := loadSettings(c)
-			if doc.Err() != nil {
-				return nil, "", refuse(c, doc)
-			}
-			*dir = s.StateDir
+		if err := state.find(c); err != nil {
+			return nil, false, err
 		}
-		if _, err := os.Stat(*dir); err != nil {
-			return nil, "", fmt.Errorf("look for disk buffers in the state directory: %w", err)
+		dir := *state.dir
+		if _, err := os.Stat(dir); err != nil {
+			return nil, false, fmt.Errorf("look for disk buffers in the state directory: %w", err)
 		}
-		buffers := findSpools(*dir, args)
+		buffers = findSpools(dir, args)
 		switch {
 		case len(buffers) == 0 && len(args) > 0:
-			return nil, "", fmt.Errorf("there is no disk buffer of a destination %s in %s", args[0], bufferDir(*dir))
+			return nil, false, fmt.Errorf("there is no disk buffer of a destination %s in %s", args[0], bufferDir(dir))
 		case len(buffers) == 0:
-			fmt.Fprintf(c.ErrOrStderr(), "no disk buffers in %s: no destination has buffer: {disk: …}, or weir never ran\n", *dir)
+			fmt.Fprintf(c.ErrOrStderr(), "no disk buffers in %s: no destination has buffer: {disk: …}, or weir never ran\n", dir)
 		}
-		return buffers, *format, nil
+		return buffers, asJSON, nil
 	}
 }
 

@@ -42,6 +42,20 @@ func weirSays(args ...string) (code int, out, errout string) {
 	return code, o.String(), e.String()
 }
 
+// A relative state_dir is beside the configuration, wherever the command is given.
+func TestSpoolFindsTheStateDirectoryOfTheConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	fillSpool(t, filepath.Join(dir, "state"), "central", 5, 0).Close()
+	path := filepath.Join(dir, "weir.yaml")
+	text := "state_dir: state\nsources: { in: { listen: [unix://in.sock] } }\ndestinations: { central: { discard: {} } }\nroutes: { main: { from: [in], to: [central] } }\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errout := weirSays("spool", "ls", "-c", path); code != exitFine || !strings.Contains(out, `"central"`) {
+		t.Errorf("exit code %d, %s%s", code, out, errout)
+	}
+}
+
 func TestSpoolShowsBuffersBesideARunningWeir(t *testing.T) {
 	dir := t.TempDir()
 	s := fillSpool(t, dir, "central", 5, 0)

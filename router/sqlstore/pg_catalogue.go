@@ -43,6 +43,19 @@ func printSQL(name string) string {
  FROM pg_catalog.pg_class c WHERE c.oid = ` + name + `::regclass`
 }
 
+// columnsSQL asks for the columns. Domains are followed down to the type under them.
+func columnsSQL(name string) string {
+	return `WITH RECURSIVE t AS (
+ SELECT a.attnum, a.attname, a.atttypid AS typ, a.atttypmod AS mod, a.attnotnull, a.atthasdef, a.attgenerated, a.attidentity,
+  pg_catalog.format_type(a.atttypid, a.atttypmod) AS words, pg_catalog.format_type(a.atttypid, -1) AS plain, 0 AS level
+  FROM pg_catalog.pg_attribute a WHERE a.attrelid = ` + name + `::regclass AND a.attnum > 0 AND NOT a.attisdropped
+ UNION ALL
+ SELECT t.attnum, t.attname, y.typbasetype, y.typtypmod, t.attnotnull, t.atthasdef OR y.typdefault IS NOT NULL, t.attgenerated, t.attidentity,
+  t.words, t.plain, t.level + 1 FROM t JOIN pg_catalog.pg_type y ON y.oid = t.typ WHERE y.typtype = 'd')
+SELECT DISTINCT ON (t.attnum) t.attname, t.typ, t.mod, t.attnotnull, t.atthasdef, t.attgenerated, t.attidentity, t.words, y.typtype, y.typname, t.plain
+ FROM t JOIN pg_catalog.pg_type y ON y.oid = t.typ ORDER BY t.attnum, t.level DESC`
+}
+
 // readCatalogue reads the table's columns and compares them with ours. What
 // does not fit is an error that needs an operator.
 func (d *postgres) readCatalogue(ctx context.Context, t *pgTable) error {
@@ -64,48 +77,28 @@ func (d *postgres) readCatalogue(ctx context.Context, t *pgTable) error {
 // compare reads the table's columns, and returns those of ours that it lacks.
 func (d *postgres) compare(ctx context.Context, t *pgTable) (missing []*column, err error) {
 	attempt := "read the columns of " + t.String()
-	result, err := d.exec(ctx, printSQL(literal(t.sql())))
-	if err != nil {
-		return nil, beforeRows(pgFailure(attempt, err))
-	}
-	if len(result.Rows) != 1 {
-		return nil, fmt.Errorf("%s: it has gone", attempt)
-	}
-	next := catalogue{print: string(result.Rows[0][0])}
-	result, err = d.exec(ctx, `SELECT c.relkind, pg_catalog.row_security_active(c.oid),
+	name := literal(t.sql())
+	// Together, for one round trip. The fingerprint comes first: what is changed after it is read again.
+	results, err := d.execAll(ctx, printSQL(name)+`; SELECT c.relkind, pg_catalog.row_security_active(c.oid),
  EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND g.tgdeferrable)
- FROM pg_catalog.pg_class c WHERE c.oid = `+literal(t.sql())+`::regclass`)
+ FROM pg_catalog.pg_class c WHERE c.oid = `+name+`::regclass; `+columnsSQL(name))
 	if err != nil {
 		return nil, beforeRows(pgFailure(attempt, err))
 	}
-	if len(result.Rows) != 1 {
+	if len(results) != 3 || len(results[0].Rows) != 1 || len(results[1].Rows) != 1 {
 		return nil, fmt.Errorf("%s: it has gone", attempt)
 	}
-	about := result.Rows[0]
+	next, about := catalogue{print: string(results[0].Rows[0][0])}, results[1].Rows[0]
 	next.kind = about[0][0]
 	next.lockable = next.kind == 'r' || next.kind == 'p'
 	next.secured = string(about[1]) == "t"
 	next.deferred = string(about[2]) == "t"
-
-	// Domains are followed down to the type under them.
-	result, err = d.exec(ctx, `WITH RECURSIVE t AS (
- SELECT a.attnum, a.attname, a.atttypid AS typ, a.atttypmod AS mod, a.attnotnull, a.atthasdef, a.attgenerated, a.attidentity,
-  pg_catalog.format_type(a.atttypid, a.atttypmod) AS words, pg_catalog.format_type(a.atttypid, -1) AS plain, 0 AS level
-  FROM pg_catalog.pg_attribute a WHERE a.attrelid = `+literal(t.sql())+`::regclass AND a.attnum > 0 AND NOT a.attisdropped
- UNION ALL
- SELECT t.attnum, t.attname, y.typbasetype, y.typtypmod, t.attnotnull, t.atthasdef OR y.typdefault IS NOT NULL, t.attgenerated, t.attidentity,
-  t.words, t.plain, t.level + 1 FROM t JOIN pg_catalog.pg_type y ON y.oid = t.typ WHERE y.typtype = 'd')
-SELECT DISTINCT ON (t.attnum) t.attname, t.typ, t.mod, t.attnotnull, t.atthasdef, t.attgenerated, t.attidentity, t.words, y.typtype, y.typname, t.plain
- FROM t JOIN pg_catalog.pg_type y ON y.oid = t.typ ORDER BY t.attnum, t.level DESC`)
-	if err != nil {
-		return nil, beforeRows(pgFailure(attempt, err))
-	}
 	next.types = make([]pgType, len(d.columns))
 	next.binary = true
 	found := make([]bool, len(d.columns))
 	var missed []string
 	var bad []error
-	for _, r := range result.Rows {
+	for _, r := range results[2].Rows {
 		name, notNull, fallback := string(r[0]), string(r[3]) == "t", string(r[4]) == "t"
 		next.names = append(next.names, name)
 		i := d.indexOf(name)

@@ -155,16 +155,15 @@ func (d *destination) open(ctx context.Context, at site, metrics prometheus.Regi
 
 // openOld opens what another number of connections has left behind. Also where it is empty: it knows senders that resume.
 func (d *destination) openOld(ctx context.Context, at site, n int, all *[]router.Connection) error {
-	old, _ := filepath.Glob(filepath.Join(bufferDir(at.stateDir), at.name, "*.*"))
-	for _, dir := range old {
-		if strings.HasPrefix(filepath.Base(dir), fmt.Sprintf("%d.", n)) {
+	for _, old := range findSpools(at.stateDir, []string{at.name}) {
+		if strings.HasPrefix(old.connection, fmt.Sprintf("%d.", n)) {
 			continue
 		}
-		s, err := spool.Open(dir, d.Buffer.spool(), at.log.With("destination", at.name))
+		s, err := spool.Open(old.path, d.Buffer.spool(), at.log.With("destination", at.name))
 		if err != nil {
 			return fmt.Errorf("destination %s: %w", at.name, err)
 		}
-		tellBacklog(at, "the number of connections has changed; what waits for the old ones is written first", dir, s)
+		tellBacklog(at, "the number of connections has changed; what waits for the old ones is written first", old.path, s)
 		*all = append(*all, router.Connection{Spool: s, Old: true})
 		if (*all)[len(*all)-1].Destination, err = d.kind.open(ctx, d.Kind, at); err != nil {
 			return err

@@ -124,3 +124,25 @@ func TestTheStartTellsWhatWaitsInDiskBuffers(t *testing.T) {
 		}
 	}
 }
+
+// Also where the path of state_dir looks like a pattern.
+func TestBuffersOfAnotherNumberOfConnectionsAreOpened(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state[1]*")
+	fillSpool(t, dir, "db", 5, 2).Close()
+	mine := filepath.Join(bufferDir(dir), "db")
+	if err := os.Rename(filepath.Join(mine, "1.0"), filepath.Join(mine, "2.1")); err != nil {
+		t.Fatal(err)
+	}
+	s, doc := buffered(t, dir, "  db: { discard: {}, buffer: { disk: 8MiB, keep_free: 0B } }")
+	if err := doc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.Destinations.Get("db").open(t.Context(), site{name: "db", stateDir: dir, log: slog.New(slog.DiscardHandler)}, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeConnections(all)
+	if len(all) != 2 || all[0].Old || !all[1].Old || all[1].Spool.Backlog().Messages != 3 {
+		t.Errorf("%+v", all)
+	}
+}

@@ -47,11 +47,11 @@ func readAcked(d disk) (seq uint64, run router.RunID, number uint64, ok bool) {
 	return seq, run, number, true
 }
 
-// acknowledge applies what the file says to segments.
-func acknowledge(d disk, segments []*segment) {
+// acknowledge applies what the file says to segments. It returns the number of the segment that the file names; 0: none.
+func acknowledge(d disk, segments []*segment) uint64 {
 	seq, run, number, ok := readAcked(d)
 	if !ok {
-		return
+		return 0
 	}
 	for _, g := range segments {
 		switch {
@@ -61,13 +61,11 @@ func acknowledge(d disk, segments []*segment) {
 			g.acked = min(max(number, g.acked), g.last)
 		}
 	}
+	return seq
 }
 
 func (s *Spool) loadAcked() {
-	acknowledge(s.disk, s.segments)
-	if seq, _, _, ok := readAcked(s.disk); ok {
-		s.nextSeq = max(s.nextSeq, seq+1) // it may know of more than is there
-	}
+	s.nextSeq = max(s.nextSeq, acknowledge(s.disk, s.segments)+1) // it may know of more than is there
 	for _, g := range s.segments {
 		if g.acked < g.last {
 			g.find(s.disk)

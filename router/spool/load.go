@@ -64,7 +64,6 @@ type finding struct {
 	empty  bool   // not even its header was written
 	tail   int64  // bytes behind the last good record
 	gap    uint64 // messages missing before it in its run
-	marks  uint32
 }
 
 // survey reads the headers and ends of all segments, and whole those that have no seal. It changes nothing.
@@ -75,8 +74,8 @@ func survey(d disk) ([]*finding, error) {
 	}
 	var all []*finding
 	for _, name := range names {
-		var seq uint64
-		if n, _ := fmt.Sscanf(name, "%16x.seg", &seq); n != 1 || name != (&segment{seq: seq}).name() {
+		seq, ok := numberOf(name)
+		if !ok {
 			continue
 		}
 		n, err := inspect(d, name, seq)
@@ -104,6 +103,12 @@ func survey(d disk) ([]*finding, error) {
 	return all, nil
 }
 
+// numberOf reads the name of a segment.
+func numberOf(name string) (seq uint64, ok bool) {
+	n, _ := fmt.Sscanf(name, "%16x.seg", &seq)
+	return seq, n == 1 && name == (&segment{seq: seq}).name()
+}
+
 // inspect reads a segment's header and seal.
 func inspect(d disk, name string, seq uint64) (*finding, error) {
 	f, err := d.open(name)
@@ -126,7 +131,7 @@ func inspect(d disk, name string, seq uint64) (*finding, error) {
 		n.arrivals = []arrival{{1, 0}}
 		return n, nil
 	}
-	n.run, n.first, n.begin, n.marks = p.run, p.first, int64(p.begin), p.marks
+	n.run, n.first, n.begin = p.run, p.first, int64(p.begin)
 	n.last, n.acked = n.first-1, n.first-1
 	n.arrivals, n.newest = []arrival{{n.first, p.arrival}}, p.arrival
 	if size < n.begin+sealSize {

@@ -160,7 +160,8 @@ func TestPostgresTableThatIsChangedUnderLoad(t *testing.T) {
 	check("a partition that has gone", "no partition of relation", "ALTER TABLE logs DETACH PARTITION logs_2026", "ALTER TABLE logs ATTACH PARTITION logs_2026 FOR VALUES FROM ('2026-01-01') TO ('2027-01-01')")
 	check("a dropped column", "has no column message", "ALTER TABLE logs RENAME message TO m", "ALTER TABLE logs RENAME m TO message")
 	check("a dropped table", "there is no table logs", "ALTER TABLE logs RENAME TO elsewhere", "ALTER TABLE elsewhere RENAME TO logs")
-	check("a trigger", "closed", "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'closed'; END $$; CREATE TRIGGER t BEFORE INSERT ON logs FOR EACH ROW EXECUTE FUNCTION no()", "DROP TRIGGER t ON logs")
+	// DROP TRIGGER alone locks partitions before their table, and may be what a deadlock ends.
+	check("a trigger", "closed", "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'closed'; END $$; CREATE TRIGGER t BEFORE INSERT ON logs FOR EACH ROW EXECUTE FUNCTION no()", "LOCK TABLE logs; DROP TRIGGER t ON logs")
 	check("a domain", "not_now", "CREATE DOMAIN words AS text; ALTER TABLE logs ALTER message TYPE words; ALTER DOMAIN words ADD CONSTRAINT not_now CHECK (VALUE = '') NOT VALID", "ALTER DOMAIN words DROP CONSTRAINT not_now")
 }
 

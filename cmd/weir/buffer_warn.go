@@ -28,9 +28,7 @@ func (s *settings) warnFree(doc *config.Document) {
 			continue
 		}
 		for _, dir := range findSpools(s.StateDir, []string{e.Name}) {
-			if sum, err := spool.Look(dir.path); err == nil {
-				used += config.Size(sum.Bytes)
-			}
+			used += config.Size(spool.Bytes(dir.path))
 		}
 		all, keep = all+b.Disk, max(keep, config.Size(b.spool().KeepFree))
 		room := max(0, config.Size(free)+used-keep)

@@ -114,12 +114,16 @@ func TestTheOldestOfAnEarlierProcessIsLookedFor(t *testing.T) {
 }
 
 func TestWaitingBytesAreThoseThatAreNotDelivered(t *testing.T) {
-	s := openAt(t, t.TempDir(), Config{segment: 64 << 10})
+	dir := t.TempDir()
+	s := openAt(t, dir, Config{segment: 64 << 10})
 	defer s.Close()
 	for i := range 20 {
 		add(t, s, numbered(10*i, 10, 1000)...)
 	}
 	all := s.Backlog()
+	if took := Bytes(dir); took != all.Bytes {
+		t.Errorf("the segments have %d bytes, want %d", took, all.Bytes)
+	}
 	if all.Waiting > all.Bytes || all.Waiting < 200*1000 {
 		t.Fatal(all)
 	}

@@ -57,6 +57,20 @@ func Look(dir string) (sum Summary, err error) {
 	return sum, nil
 }
 
+// Bytes is how much the spool in dir takes of the disk, those segments included that cannot be read. It opens nothing.
+func Bytes(dir string) (sum int64) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if _, ok := numberOf(e.Name()); !ok {
+			continue
+		}
+		if info, err := e.Info(); err == nil { // else a weir has removed it
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
 func surveyDir(dir string) ([]*finding, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err

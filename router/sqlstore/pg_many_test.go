@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weirlog/weir/router"
 )
 
@@ -40,62 +38,15 @@ func badRowsAmongTenThousand(t *testing.T, form string) {
 		before = []string{"CREATE TABLE kept (" + sql[0] + ", CHECK (n <> 13), UNIQUE (once))", "CREATE VIEW logs AS TABLE kept"}
 	}
 	d := openPG(t, cfg, before...)
-	msgs := messages(10_000)
-	for i, m := range msgs {
-		with(m, "n", router.IntValue(int64(i%13)))
-		with(m, "short", text("short"))
-		with(m, "must", text("x"))
-		with(m, "once", text(fmt.Sprint(i)))
-	}
-	kinds := []struct {
-		code, column string // "": repaired
-		spoil        func(m *router.Message)
-	}{
-		{"22P02", "n", func(m *router.Message) { m.Fields[0].Value = text("many") }},
-		{"22001", "short", func(m *router.Message) { m.Fields[1].Value = text("much too long") }},
-		{"22003", "n", func(m *router.Message) { m.Fields[0].Value = router.IntValue(99999) }},
-		{"23502", "must", func(m *router.Message) { m.Fields[2].Value = router.Value{Kind: router.Null} }},
-		{"23514", "", func(m *router.Message) { m.Fields[0].Value = router.IntValue(13) }},
-		{"23505", "", func(m *router.Message) { m.Fields[3].Value = text("0") }},
-		{"", "", func(m *router.Message) { m.Text = []byte("a\x00b") }},
-		{"", "", func(m *router.Message) { m.Text = []byte("Bl\xe5b\xe6r") }},
-		{"", "", func(m *router.Message) {
-			with(m, "deep", router.Value{Kind: router.Object, Bytes: []byte(`{"x":"\u0000"}`)})
-		}},
-	}
-	var want []string
-	repaired := 0
-	for i := range 37 {
-		at, kind := 3+i*271, kinds[i%len(kinds)]
-		if kind.spoil(msgs[at]); kind.code == "" {
-			repaired++
-			continue
-		}
-		want = append(want, fmt.Sprintf("message %d %s %s", at, kind.code, kind.column))
-	}
+	msgs, want, repaired := spoiled([...]string{"22P02 n", "22001 short", "22003 n", "23502 must", "23514 ", "23505 "})
 	run := router.NewRun()
 	d.wantPosition(run, 0, false)
 	for at := 0; at < len(msgs); at += 2500 {
 		d.mustWriteAt(run, uint64(at), uint64(at+2500), msgs[at:at+2500]...)
 	}
-	var got []string
-	for _, l := range d.letters {
-		got = append(got, fmt.Sprintf("%s %s %s", l.Message.Text, l.Code, l.Column))
-		if strings.Contains(l.Reason, "much too") || strings.Contains(l.Reason, "many") || strings.Contains(l.Reason, "99999") {
-			t.Errorf("a value is in the reason: %s", l.Reason)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	d.wantSpoiled(want, repaired)
 	d.want("SELECT count(*), count(DISTINCT once) FROM logs", fmt.Sprintf("%d|%[1]d", 10_000-len(want)))
 	d.wantPosition(run, 10_000, true)
-	if n := counted(t, d.metrics.repaired); int(n) != repaired {
-		t.Errorf("%v values repaired, want %d", n, repaired)
-	}
-	if n := counted(t, d.metrics.refused); n == 0 {
-		t.Error("no refusals counted")
-	}
 }
 
 // Somebody changes the table while rows come: none is lost, it is told, and

@@ -74,39 +74,39 @@ func (o *outlet) push(b *Batch, msgs []*Message) {
 	}
 }
 
-// part is what one writer gets of a batch.
-type part struct {
+// portion is what one writer gets of a batch.
+type portion struct {
 	writer *writer
 	queued
 }
 
 // split sorts messages by the writers that their senders belong to. A batch of one sender stays whole.
-func (o *outlet) split(b *Batch, msgs []*Message) []part {
-	var parts []part
+func (o *outlet) split(b *Batch, msgs []*Message) []portion {
+	var portions []portion
 	for from := 0; from < len(msgs); {
 		w := o.writerOf(msgs[from])
 		to := from + 1
 		for to < len(msgs) && (msgs[to].Origin == msgs[from].Origin && msgs[from].Origin.Peer != "" || o.writerOf(msgs[to]) == w) {
 			to++
 		}
-		i := slices.IndexFunc(parts, func(p part) bool { return p.writer == w })
+		i := slices.IndexFunc(portions, func(p portion) bool { return p.writer == w })
 		switch {
 		case i < 0:
-			parts = append(parts, part{w, queued{b: b, msgs: msgs[from:to:to]}})
+			portions = append(portions, portion{w, queued{b: b, msgs: msgs[from:to:to]}})
 		default:
-			parts[i].msgs = append(parts[i].msgs, msgs[from:to]...)
+			portions[i].msgs = append(portions[i].msgs, msgs[from:to]...)
 		}
 		from = to
 	}
 	left := b.hold.size
-	for i := range parts {
-		parts[i].share = b.hold.size * len(parts[i].msgs) / len(msgs)
-		left -= parts[i].share
+	for i := range portions {
+		portions[i].share = b.hold.size * len(portions[i].msgs) / len(msgs)
+		left -= portions[i].share
 	}
-	parts[0].share += left
-	b.open.Add(int32(len(parts) - 1))
-	b.receipt.expect(len(parts) - 1)
-	return parts
+	portions[0].share += left
+	b.open.Add(int32(len(portions) - 1))
+	b.receipt.expect(len(portions) - 1)
+	return portions
 }
 
 // writerOf goes by the sender: its address, or where there is none the

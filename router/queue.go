@@ -24,8 +24,8 @@ type transaction struct {
 
 func (t transaction) to() uint64 { return t.numbers[len(t.numbers)-1] }
 
-// part is the transaction of some of the messages.
-func (t transaction) part(from, to int) transaction {
+// slice is the transaction of some of the messages.
+func (t transaction) slice(from, to int) transaction {
 	return transaction{t.run, t.msgs[from:to], t.numbers[from:to]}
 }
 

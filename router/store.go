@@ -42,7 +42,7 @@ func (w *writer) store(ctx context.Context, t transaction) bool {
 			return false
 		case IsPermanent(err) && len(t.msgs) > 1:
 			half := len(t.msgs) / 2
-			return w.store(ctx, t.part(0, half)) && w.store(ctx, t.part(half, len(t.msgs)))
+			return w.store(ctx, t.slice(0, half)) && w.store(ctx, t.slice(half, len(t.msgs)))
 		case IsPermanent(err):
 			culprit := Rejected{Message: t.msgs[0], Number: t.to(), Code: "permanent", Reason: err.Error()}
 			if err = w.refuse(ctx, Span{t.run, from, t.to()}, culprit); err == nil {
@@ -274,7 +274,7 @@ func (w *writer) skip(t transaction, from uint64) transaction {
 	}
 	w.finish(n, refused, reached{t.run, t.numbers[n-1]})
 	w.pass(reached{t.run, from})
-	return t.part(n, len(t.msgs))
+	return t.slice(n, len(t.msgs))
 }
 
 func (w *writer) keep(ctx context.Context, span Span, rows []Rejected) error {

@@ -15,6 +15,7 @@ type outlet struct {
 	whenFull WhenFull
 	share    []claim // its pool of the budget
 	writers  []*writer
+	takes    int // so many of the writers, the first, take what is new
 
 	settling sync.Mutex
 	settled  bool // dead letters of earlier processes are
@@ -34,8 +35,11 @@ func (r *Router) addDestinations(c Config) {
 		if o.whenFull == "" {
 			o.whenFull = Block
 		}
-		for _, conn := range append([]Connection{{Destination: d.Destination, Spool: d.Spool, Sync: d.Sync}}, d.Beside...) {
+		for _, conn := range d.Connections() {
 			o.writers = append(o.writers, newWriter(o, conn, d.Flush))
+			if !conn.Old {
+				o.takes = len(o.writers)
+			}
 		}
 		r.outlets = append(r.outlets, o)
 		r.budget.pools = append(r.budget.pools, pool{limit: memory / len(c.Destinations), press: o.nudge})
@@ -128,15 +132,7 @@ func hash[T string | []byte](s T) uint32 {
 }
 
 // writerAt is one of the writers that take what is new.
-func (o *outlet) writerAt(h uint32) *writer {
-	takes := uint32(0)
-	for _, w := range o.writers {
-		if !w.old {
-			takes++
-		}
-	}
-	return o.writers[h%takes]
-}
+func (o *outlet) writerAt(h uint32) *writer { return o.writers[h%uint32(o.takes)] }
 
 // settle notes in the ledger what became of n messages here.
 func (o *outlet) settle(f Fate, reason string, n int) {

@@ -39,7 +39,12 @@ type DestinationConfig struct {
 	WhenFull    WhenFull      // "": Block
 	Spool       Spool         // disk buffer in front of it; nil: none
 	Sync        time.Duration // how long a message may wait for the disk buffer's sync; 0: for none
-	Beside      []Connection  // further connections to the same; each sender's messages go over one of them
+	Beside      []Connection  // further connections to the same, old ones last; each sender's messages go over one of them
+}
+
+// Connections are the first one and those beside it.
+func (d *DestinationConfig) Connections() []Connection {
+	return append([]Connection{{Destination: d.Destination, Spool: d.Spool, Sync: d.Sync}}, d.Beside...)
 }
 
 // A Connection is one of several to a destination, with a disk buffer of its own.

@@ -202,7 +202,7 @@ func (p *plant) openDestinations(ctx context.Context, s *settings, rc *router.Co
 
 func closeDestinations(list []router.DestinationConfig) (err error) {
 	for _, d := range list {
-		err = errors.Join(err, closeConnections(append([]router.Connection{{Destination: d.Destination, Spool: d.Spool}}, d.Beside...)))
+		err = errors.Join(err, closeConnections(d.Connections()))
 	}
 	return err
 }

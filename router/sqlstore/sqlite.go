@@ -77,9 +77,7 @@ func (d *lite) connect(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			d.finalize()
-			conn.Close()
-			d.conn = nil
+			d.drop()
 		}
 	}()
 	d.metrics.connects.Inc()
@@ -169,14 +167,9 @@ func (d *lite) finalize() {
 
 // drop closes the connection; the next Write opens another.
 func (d *lite) drop() {
-	if d.conn == nil {
-		return
+	if err := d.close(); err != nil {
+		d.log.Warn("cannot close the database", "error", err)
 	}
-	d.finalize()
-	if err := d.conn.Close(); err != nil {
-		d.log.Warn("close the database", "error", err)
-	}
-	d.conn = nil
 }
 
 func (d *lite) close() error {

@@ -56,11 +56,7 @@ func pgName(s string) string {
 	if len(s) <= 63 {
 		return s
 	}
-	sum := uint32(2166136261) // FNV-1a
-	for i := range len(s) {
-		sum = (sum ^ uint32(s[i])) * 16777619
-	}
-	return strings.ToValidUTF8(s[:54], "") + fmt.Sprintf("_%08x", sum)
+	return string(appendSum([]byte(strings.ToValidUTF8(s[:54], "")), []byte(s)))
 }
 
 // make runs statements that make table t when there is none. An error of the

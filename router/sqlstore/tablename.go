@@ -126,11 +126,16 @@ func finishName(dst []byte, start int) []byte {
 	if len(dst)-start <= nameBytes {
 		return dst
 	}
-	sum := uint32(2166136261) // FNV-1a
-	for _, c := range dst[start:] {
+	return appendSum(dst[:start+nameBytes], dst[start:])
+}
+
+// appendSum appends _ and the FNV-1a sum of a name to what is left of it.
+func appendSum(dst, name []byte) []byte {
+	sum := uint32(2166136261)
+	for _, c := range name {
 		sum = (sum ^ uint32(c)) * 16777619
 	}
-	dst = append(dst[:start+nameBytes], '_')
+	dst = append(dst, '_')
 	for shift := 28; shift >= 0; shift -= 4 {
 		dst = append(dst, "0123456789abcdef"[sum>>shift&15])
 	}

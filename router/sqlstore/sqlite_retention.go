@@ -12,26 +12,29 @@ import (
 // is exceeded and ends when it is kept, or when a tenth of the rows are gone and as many
 // as have come since the last one, so that a mistake costs no more than that at once.
 type removal struct {
-	reason string // of the pass that is under way; "": none
+	reason reason // of the pass that is under way
 	left   int64  // rows that it may still remove
 	high   int64  // the highest rows of all tables, added up, when it began
 	tables []keptTable
 	after  int64 // by age: rows of tables[0] up to that one were looked at
 	rows   int64 // in a step
 
-	next    [3]time.Time // of each reason, before which no pass begins
-	removed [3]int64     // since it was told in the log
+	next    [len(removalReasons)]time.Time // of each reason, before which no pass begins
+	removed [len(removalReasons)]int64     // since it was told in the log
 	told    time.Time
 }
 
-// Reasons of a pass.
+// reason is that of a pass.
+type reason uint8
+
 const (
-	byAge = iota
+	noPass reason = iota
+	byAge
 	bySize
 	byKeepFree
 )
 
-var removalReasons = [...]string{"age", "size", "keep_free"}
+var removalReasons = [...]string{byAge: "age", bySize: "size", byKeepFree: "keep_free"}
 
 const (
 	passPart = 10   // a pass removes one row of so many
@@ -49,30 +52,28 @@ func (d *lite) removeOld(now time.Time, trusted bool) (worked bool, f *failure) 
 	if !d.cfg.Retention.on() {
 		return false, nil
 	}
-	if r.reason == "" {
-		if f := d.beginPass(now, trusted); f != nil || r.reason == "" {
+	if r.reason == noPass {
+		if f := d.beginPass(now, trusted); f != nil || r.reason == noPass {
 			return false, f
 		}
 	}
 	if f := d.count(); f != nil {
 		return false, f
 	}
-	switch i := r.index(); i {
-	case byAge:
+	if r.reason == byAge {
 		if !trusted {
 			r.end(now, 0)
 			return false, nil
 		}
 		pause := min(max(d.cfg.Retention.Age/20, time.Second), time.Hour)
 		return d.stepByAge(now, pause)
-	default:
-		over := d.over(i)
-		if over <= 0 || r.left <= 0 {
-			r.end(now, tendEvery)
-			return false, nil
-		}
-		return d.stepOldest(now, i, over)
 	}
+	over := d.over(r.reason)
+	if over <= 0 || r.left <= 0 {
+		r.end(now, tendEvery)
+		return false, nil
+	}
+	return d.stepOldest(now, over)
 }
 
 // exceeded reports whether the size is exceeded by so much that rows have to wait.
@@ -81,28 +82,19 @@ func (d *lite) exceeded() bool {
 	return size > 0 && d.tending.pages.used() > size+size/16
 }
 
-func (r *removal) index() int {
-	for i, reason := range removalReasons {
-		if r.reason == reason {
-			return i
-		}
-	}
-	panic("BUG: no such reason: " + r.reason)
-}
-
 // end ends the pass; the next one for the same reason begins after a pause.
 func (r *removal) end(now time.Time, pause time.Duration) {
-	r.next[r.index()] = now.Add(pause)
-	r.reason, r.tables = "", nil
+	r.next[r.reason] = now.Add(pause)
+	r.reason, r.tables = noPass, nil
 }
 
 // beginPass begins a pass when one is due.
 func (d *lite) beginPass(now time.Time, trusted bool) *failure {
 	r, keep := &d.tending.removal, d.cfg.Retention
-	due := func(i int) bool { return !now.Before(r.next[i]) }
+	due := func(why reason) bool { return !now.Before(r.next[why]) }
 	switch {
 	case keep.Size > 0 && due(bySize) && d.tending.pages.used() > int64(keep.Size):
-		r.reason = removalReasons[bySize]
+		r.reason = bySize
 	case keep.KeepFree > 0 && due(byKeepFree) && d.short():
 		// What the WAL holds may be enough.
 		if f := d.truncateWAL(); f != nil && f.class != temp {
@@ -111,9 +103,9 @@ func (d *lite) beginPass(now time.Time, trusted bool) *failure {
 		if !d.short() {
 			return nil
 		}
-		r.reason = removalReasons[byKeepFree]
+		r.reason = byKeepFree
 	case keep.Age > 0 && due(byAge) && trusted:
-		r.reason = removalReasons[byAge]
+		r.reason = byAge
 	default:
 		return nil
 	}
@@ -121,7 +113,7 @@ func (d *lite) beginPass(now time.Time, trusted bool) *failure {
 	r.rows = max(r.rows, stepRows)
 	var f *failure
 	if r.tables, f = d.keptTables(); f != nil {
-		r.reason = ""
+		r.reason = noPass
 		return f
 	}
 	before := r.high
@@ -130,7 +122,7 @@ func (d *lite) beginPass(now time.Time, trusted bool) *failure {
 		t := &r.tables[i]
 		low, high, f := d.ends(t)
 		if f != nil {
-			r.reason = ""
+			r.reason = noPass
 			return f
 		}
 		if high >= low {
@@ -167,9 +159,9 @@ func (d *lite) keepFree() int64 {
 func (d *lite) wantedFree() int64 { n := d.keepFree(); return n + n/8 }
 
 // over is how many bytes too much the rows take.
-func (d *lite) over(reason int) int64 {
+func (d *lite) over(why reason) int64 {
 	p, keep := &d.tending.pages, d.cfg.Retention
-	if reason == bySize {
+	if why == bySize {
 		return p.used() - int64(keep.Size-keep.Size/sizeSlack)
 	}
 	free, _, ok := d.disk()
@@ -181,7 +173,7 @@ func (d *lite) over(reason int) int64 {
 }
 
 // stepOldest removes some of the oldest rows, of the table that has the oldest.
-func (d *lite) stepOldest(now time.Time, reason int, over int64) (worked bool, f *failure) {
+func (d *lite) stepOldest(now time.Time, over int64) (worked bool, f *failure) {
 	r := &d.tending.removal
 	t, rows, f := d.oldest()
 	if f != nil {
@@ -210,7 +202,7 @@ func (d *lite) stepOldest(now time.Time, reason int, over int64) (worked bool, f
 		r.end(now, tendEvery)
 		return false, nil
 	}
-	removed, f := d.removeUpTo(t, last, reason, began)
+	removed, f := d.removeUpTo(t, last, began)
 	if f != nil {
 		return false, f
 	}
@@ -222,7 +214,7 @@ func (d *lite) stepOldest(now time.Time, reason int, over int64) (worked bool, f
 // removeUpTo removes the rows up to one, in a transaction of its own. The next
 // step is larger or smaller by the time since began, without the COMMIT: that takes
 // as long as the disk takes, however few the rows are.
-func (d *lite) removeUpTo(t *keptTable, last int64, reason int, began time.Time) (removed int64, f *failure) {
+func (d *lite) removeUpTo(t *keptTable, last int64, began time.Time) (removed int64, f *failure) {
 	r := &d.tending.removal
 	if f = d.run("begin", "BEGIN IMMEDIATE"); f != nil {
 		return 0, f
@@ -232,15 +224,15 @@ func (d *lite) removeUpTo(t *keptTable, last int64, reason int, began time.Time)
 	}
 	removed = int64(d.conn.Changes())
 	took := time.Since(began)
-	if reason == bySize && d.exceeded() {
+	if r.reason == bySize && d.exceeded() {
 		took /= tendBehind
 	}
 	r.rows = adapt(r.rows, took, stepRows, stepMost)
 	if f = d.run("commit", "COMMIT"); f != nil {
 		return 0, f
 	}
-	r.removed[reason] += removed
-	d.tending.gauge.removed.WithLabelValues(removalReasons[reason]).Add(float64(removed))
+	r.removed[r.reason] += removed
+	d.tending.gauge.removed.WithLabelValues(removalReasons[r.reason]).Add(float64(removed))
 	return removed, d.count()
 }
 
@@ -252,7 +244,7 @@ func (d *lite) tellRemoved(now time.Time) {
 	}
 	r.told = now
 	d.log.Info("the retention removes old rows; told once an hour", "by_age", r.removed[byAge], "by_size", r.removed[bySize], "by_keep_free", r.removed[byKeepFree])
-	r.removed = [3]int64{}
+	r.removed = [len(removalReasons)]int64{}
 }
 
 // stepByAge looks at some rows of a table, from the oldest on, and removes those
@@ -295,7 +287,7 @@ func (d *lite) stepByAge(now time.Time, pause time.Duration) (worked bool, f *fa
 		return false, notRows(liteFailure("find the oldest rows of "+t.String(), err))
 	}
 	if found {
-		removed, f := d.removeUpTo(t, last, byAge, began)
+		removed, f := d.removeUpTo(t, last, began)
 		if f != nil {
 			return false, f
 		}

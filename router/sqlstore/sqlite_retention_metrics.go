@@ -23,7 +23,7 @@ func newTendingMetrics(destination string) *tendingMetrics {
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "weir", Subsystem: "sqlite", Name: "removed_rows_total",
 			Help: "Rows that the retention removed, by the bound that was exceeded.", ConstLabels: labels}, []string{"reason"}),
 	}
-	for _, reason := range removalReasons {
+	for _, reason := range removalReasons[byAge:] {
 		m.removed.WithLabelValues(reason)
 	}
 	return m

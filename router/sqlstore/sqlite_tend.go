@@ -106,7 +106,7 @@ func (d *lite) tend(ctx context.Context) (more bool, note string) {
 
 // busy reports whether the next call should come soon.
 func (c *tending) busy() bool {
-	return c.wal.high || c.removal.reason != "" || c.index.behind() || c.pages.giving
+	return c.wal.high || c.removal.reason != noPass || c.index.behind() || c.pages.giving
 }
 
 // note is what a person should know of a file that works.
@@ -139,7 +139,7 @@ func (d *lite) fails(what string, f *failure) string {
 		return d.note()
 	}
 	c.rest = time.Now().Add(tendSulk)
-	c.removal.reason = ""
+	c.removal.reason = noPass
 	if c.said[what] == "" || !strings.Contains(c.said[what], code) {
 		d.log.Warn("cannot "+what, "error", f)
 	}

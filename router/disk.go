@@ -248,12 +248,7 @@ func (w *writer) read(ctx context.Context) {
 // budget, so that it holds no source back however long the destination is away: at
 // most two transactions of it exist, which check adds up.
 func (o *outlet) batch(messages int) *Batch {
-	b := batches.Get().(*Batch)
-	b.mem = memories.Get().(*memory)
-	b.mem.refs.Store(1)
-	b.limit = messages
-	b.hold = reservation{budget: o.router.budget}
-	return b
+	return takeBatch(messages, reservation{budget: o.router.budget})
 }
 
 // release lets the memory of the queue go; it will be read from the disk.

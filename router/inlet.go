@@ -37,12 +37,16 @@ func (in *inlet) Take(ctx context.Context, bytes, messages int) (*Batch, error) 
 	if err := in.router.budget.take(ctx, in.claims, size); err != nil {
 		return nil, err
 	}
+	return takeBatch(messages, reservation{budget: in.router.budget, claims: in.claims, size: size}), nil
+}
+
+// takeBatch is an empty batch with room for so many messages, and what it holds.
+func takeBatch(messages int, hold reservation) *Batch {
 	b := batches.Get().(*Batch)
 	b.mem = memories.Get().(*memory)
 	b.mem.refs.Store(1)
-	b.limit = messages
-	b.hold = reservation{budget: in.router.budget, claims: in.claims, size: size}
-	return b, nil
+	b.limit, b.hold = messages, hold
+	return b
 }
 
 // heldPause is how often a source looks whether a route that holds a quarter of its memory still does.
@@ -128,12 +132,9 @@ func (in *inlet) Truncated(n int) {
 // copy returns a batch for a further route: own structs, shared bytes. What it
 // holds was reserved with the original.
 func (b *Batch) copy() *Batch {
-	c := batches.Get().(*Batch)
+	c := takeBatch(b.limit, b.hold)
 	b.mem.refs.Add(1)
-	c.base, c.mem = b.mem, memories.Get().(*memory)
-	c.mem.refs.Store(1)
-	c.limit, c.hold, c.since = b.limit, b.hold, b.since
-	c.mark, c.receipt = b.mark, b.receipt
+	c.base, c.since, c.mark, c.receipt = b.mem, b.since, b.mark, b.receipt
 	for i, m := range b.live {
 		last := len(c.rows) - 1
 		if last < 0 || len(c.rows[last]) == cap(c.rows[last]) {

@@ -158,11 +158,8 @@ func (r *Router) finish() {
 
 // tickBatch is an empty batch for what a filter creates by itself. It holds no memory, and takes what is free.
 func (r *Router) tickBatch(t *ticker) *Batch {
-	b := batches.Get().(*Batch)
-	b.mem = memories.Get().(*memory)
-	b.mem.refs.Store(1)
-	b.limit, b.route = math.MaxInt, t.route
-	b.hold = reservation{budget: r.budget, claims: t.claims}
+	b := takeBatch(math.MaxInt, reservation{budget: r.budget, claims: t.claims})
+	b.route = t.route
 	return b
 }
 

@@ -4,17 +4,9 @@ package router
 // has room for so many messages, and so many bytes for them and for what filters set; there is no more. Filters may choose
 // among the destinations; none: every name is one.
 func NewBatch(bytes, messages int, destinations ...string) *Batch {
-	b := batches.Get().(*Batch)
-	b.mem = memories.Get().(*memory)
-	b.mem.refs.Store(1)
-	b.limit = messages
+	b := takeBatch(messages, reservation{budget: &budget{pools: []pool{{limit: bytes, used: bytes}}}, claims: memoryClaim, size: bytes})
 	b.route = &route{Route: Route{To: destinations}} // delivered: it is never overdrawn
 	b.anywhere = len(destinations) == 0
-	b.hold = reservation{
-		budget: &budget{pools: []pool{{limit: bytes, used: bytes}}},
-		claims: []claim{{pool: 0, times: 1}},
-		size:   bytes,
-	}
 	return b
 }
 

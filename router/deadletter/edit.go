@@ -2,9 +2,6 @@ package deadletter
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -19,21 +16,9 @@ type Editor struct {
 
 // OpenEditor opens the store in dir. fs.ErrNotExist: there is none, so nothing was ever rejected.
 func OpenEditor(dir string) (*Editor, error) {
-	path := filepath.Join(dir, FileName)
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("open dead letters: %w", err)
-	}
-	conn, err := openForWriting(path)
+	conn, found, err := openExisting(dir, openForWriting)
 	if err != nil {
-		return nil, fmt.Errorf("open dead letters %s: %w", path, err)
-	}
-	found, err := layout(conn)
-	if err == nil && found == 0 {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("open dead letters %s: %w", path, err)
+		return nil, err
 	}
 	return &Editor{conn, found, dir}, nil
 }

@@ -22,7 +22,7 @@ type stats struct {
 	used    int64     // bytes
 	failed  error     // of the last Keep
 	since   time.Time // when failed became or ceased to be nil
-	began   time.Time // for minute
+	began   time.Time // when the store was opened, with its monotonic reading
 	recent  [recentMinutes]minute
 	newest  string // CODE of WHO
 }

@@ -47,24 +47,39 @@ type Reader struct {
 // OpenReader opens the store in dir for reading. fs.ErrNotExist: there is none,
 // so nothing was ever rejected.
 func OpenReader(dir string) (*Reader, error) {
-	path := filepath.Join(dir, FileName)
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("open dead letters: %w", err)
-	}
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	conn, found, err := openExisting(dir, openForReading)
 	if err != nil {
-		return nil, fmt.Errorf("open dead letters %s: %w", path, err)
-	}
-	conn.SetBusyTimeout(busyTimeout)
-	found, err := layout(conn)
-	if err == nil && found == 0 {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("open dead letters %s: %w", path, err)
+		return nil, err
 	}
 	return &Reader{conn, columnsOf(found)}, nil
+}
+
+// openExisting opens the database in dir, and tells its layout. fs.ErrNotExist: there is none, or nobody has filled it.
+func openExisting(dir string, open func(path string) (*sqlite.Conn, error)) (conn *sqlite.Conn, found int64, err error) {
+	path := filepath.Join(dir, FileName)
+	if _, err := os.Stat(path); err != nil {
+		return nil, 0, fmt.Errorf("open dead letters: %w", err)
+	}
+	if conn, err = open(path); err == nil {
+		if found, err = layout(conn); err == nil && found == 0 {
+			err = fs.ErrNotExist
+		}
+		if err != nil {
+			conn.Close()
+		}
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("open dead letters %s: %w", path, err)
+	}
+	return conn, found, nil
+}
+
+func openForReading(path string) (*sqlite.Conn, error) {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	if err == nil {
+		conn.SetBusyTimeout(busyTimeout)
+	}
+	return conn, err
 }
 
 // columnsOf are those of a letter in the order in which scan reads them.

@@ -178,7 +178,7 @@ func TestOldLettersExpireWhileNothingIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, defaults(func(c *Config) { c.Age = time.Hour }))
 	keep(t, s, db(1), rows("x", 3))
-	now := s.opened
+	now := s.stats.began
 	s.look(t.Context(), now.Add(59*time.Minute), true)
 	if got := raws(t, dir); len(got) != 3 || s.stats.letters != 3 {
 		t.Errorf("%d letters, %d counted", len(got), s.stats.letters)
@@ -257,9 +257,9 @@ func TestOnlyWhatIsSelectedIsPurged(t *testing.T) {
 	check(Selection{Code: "22P02"}, 1, 2, 4)
 	check(Selection{Code: "SQLITE_CONSTRAINT", Numbers: []int64{1, 3}}, 3)
 	check(Selection{Code: "%"})
-	check(Selection{Since: s.opened.Add(-hour), Until: s.opened.Add(hour)}, 1, 2, 3, 4)
-	check(Selection{Since: s.opened.Add(hour)})
-	check(Selection{Until: s.opened.Add(-hour)})
+	check(Selection{Since: s.stats.began.Add(-hour), Until: s.stats.began.Add(hour)}, 1, 2, 3, 4)
+	check(Selection{Since: s.stats.began.Add(hour)})
+	check(Selection{Until: s.stats.began.Add(-hour)})
 	check(Selection{Since: time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, 1, 2, 3, 4)
 	if got, err := r.Oldest(Selection{Code: "22"}, 2); err != nil || !slices.Equal(got, []int64{1, 2}) {
 		t.Errorf("got %v, %v", got, err)

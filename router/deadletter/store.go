@@ -34,7 +34,6 @@ type Store struct {
 	record []byte                  // scratch
 	blob   []byte                  // scratch
 	ours   map[destinationRun]bool // in which this process has kept letters
-	opened time.Time               // by us, with its monotonic reading
 	clock  router.Clock
 	seen   int64     // PRAGMA data_version: changes of other processes
 	told   time.Time // when dropped letters were logged last
@@ -45,9 +44,9 @@ type Store struct {
 // Open opens the store in dir, which is made when it is not there. Nobody but
 // weir's user may read the database: it holds messages as they came.
 func Open(dir string, c Config, log *slog.Logger) (*Store, error) {
-	s := &Store{path: filepath.Join(dir, FileName), config: c, log: log, opened: time.Now(), ours: map[destinationRun]bool{}}
-	s.clock.Trusted(s.opened)
-	s.stats.began = s.opened
+	s := &Store{path: filepath.Join(dir, FileName), config: c, log: log, ours: map[destinationRun]bool{}}
+	s.stats.began = time.Now()
+	s.clock.Trusted(s.stats.began)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}
@@ -57,7 +56,7 @@ func Open(dir string, c Config, log *slog.Logger) (*Store, error) {
 	if noRoom(err) {
 		// weir starts on a full disk, too. Who needs the letters waits until there is room.
 		s.log.Warn("the dead letters cannot be opened: the disk is full", "path", s.path, "error", err)
-		s.stats.result(s.opened, router.LetterKey{}, nil, change{}, fmt.Errorf("open dead letters: %w", err))
+		s.stats.result(s.stats.began, router.LetterKey{}, nil, change{}, fmt.Errorf("open dead letters: %w", err))
 		return s, nil
 	}
 	if err != nil {

@@ -108,16 +108,14 @@ func (d *lite) keptTables() (list []keptTable, f *failure) {
 		if f != nil {
 			return nil, f
 		}
-		if why != "" && d.naming.fixed == "" {
-			continue // nobody has said that it is ours
+		what := "remove rows of " + t.String()
+		switch {
+		case why == "":
+			d.works(what)
+			list = append(list, k)
+		case d.naming.fixed != "": // else nobody has said that it is ours
+			d.say(what, "", errors.New(why))
 		}
-		if why != "" {
-			if _, ok := d.tending.said["remove rows of "+t.String()]; !ok {
-				d.tending.say(d, "remove rows of "+t.String(), errors.New(why))
-			}
-			continue
-		}
-		list = append(list, k)
 	}
 	return list, nil
 }

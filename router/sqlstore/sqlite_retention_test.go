@@ -269,6 +269,30 @@ func TestSQLiteRetentionTellsWhatItCannotDo(t *testing.T) {
 	check("CREATE TABLE logs (message, received_at);;CREATE TRIGGER t BEFORE DELETE ON logs BEGIN SELECT RAISE(ABORT, 'kept by law'); END", "kept by law")
 }
 
+func TestSQLiteRetentionForgetsWhatWasMended(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "logs.db")
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		query(t, path, "CREATE TABLE logs (message TEXT PRIMARY KEY, received_at) WITHOUT ROWID")
+		d := open(t, dir, Config{SQLite: path, Columns: columns("message", "message", "received_at", "received_at"), Retention: Retention{Age: time.Minute}})
+		old := func() []*router.Message { return arrivedAt(time.Now().Add(-time.Hour), time.Second, 10) }
+		d.mustWrite(old()...)
+		if note := d.tendFor(time.Minute); !strings.Contains(note, "cannot remove rows of logs: it is WITHOUT ROWID") {
+			t.Errorf("%q", note)
+		}
+		d.query("DROP TABLE logs")
+		d.query("CREATE TABLE logs (message, received_at)")
+		d.mustWrite(old()...)
+		if note := d.tendFor(time.Minute); note != "" {
+			t.Errorf("still %q", note)
+		}
+		d.want("SELECT count(*) FROM logs", "0")
+	})
+}
+
 func TestSQLiteRetentionGoesOverAllTables(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := openLite(t, Config{Table: "logs_${app_name}", Retention: Retention{Age: time.Hour, Size: 1 << 20}})

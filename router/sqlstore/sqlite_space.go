@@ -70,7 +70,7 @@ func (d *lite) keepReserve() {
 	}
 	const what = "keep a reserve for a full disk"
 	if err != nil {
-		d.tending.say(d, what, err)
+		d.say(what, "", err)
 		return
 	}
 	d.works(what)
@@ -80,7 +80,7 @@ func (d *lite) keepReserve() {
 func (d *lite) dropReserve() bool {
 	err := os.Remove(d.reserve())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.tending.say(d, "give the reserve away", err)
+		d.say("give the reserve away", "", err)
 	}
 	return err == nil
 }
@@ -225,17 +225,6 @@ func (d *lite) makeRoom(ctx context.Context) (reader bool, err error) {
 		reader = f != nil && f.class == temp
 	}
 	return reader, nil
-}
-
-// say tells once that something does not work which nothing depends on now.
-func (c *tending) say(d *lite, what string, err error) {
-	if c.said[what] == "" {
-		d.log.Warn("cannot "+what, "error", err)
-	}
-	if c.said == nil {
-		c.said = map[string]string{}
-	}
-	c.said[what] = err.Error()
 }
 
 // first opens the file for the first time. A full disk is no error then, and

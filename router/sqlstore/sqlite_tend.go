@@ -3,8 +3,10 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,8 +125,8 @@ func (d *lite) note() string {
 	if c.index.behind() {
 		notes = append(notes, fmt.Sprintf("the full-text index is being built, about %d rows are to do", c.index.left()))
 	}
-	for what, why := range c.said {
-		notes = append(notes, "cannot "+what+": "+why)
+	for _, what := range slices.Sorted(maps.Keys(c.said)) { // in the same order each time
+		notes = append(notes, "cannot "+what+": "+c.said[what])
 	}
 	return strings.Join(notes, "; ")
 }
@@ -132,7 +134,6 @@ func (d *lite) note() string {
 // fails ends a piece of work that did not work, and says so once.
 func (d *lite) fails(what string, f *failure) string {
 	c := &d.tending
-	code := f.code
 	d.abort(f)
 	if f.class == temp {
 		c.rest = time.Now().Add(tendEvery) // another program has the file
@@ -140,16 +141,24 @@ func (d *lite) fails(what string, f *failure) string {
 	}
 	c.rest = time.Now().Add(tendSulk)
 	c.removal.reason = noPass
+	d.say(what, f.code, f)
+	return d.note()
+}
+
+// say notes that something does not work. It is logged once, and again when the
+// code is another one.
+func (d *lite) say(what, code string, err error) {
+	c := &d.tending
 	if c.said[what] == "" || !strings.Contains(c.said[what], code) {
-		d.log.Warn("cannot "+what, "error", f)
+		d.log.Warn("cannot "+what, "error", err)
 	}
 	if c.said == nil {
 		c.said = map[string]string{}
 	}
-	c.said[what] = f.Error()
-	return d.note()
+	c.said[what] = err.Error()
 }
 
+// works takes back what say said.
 func (d *lite) works(what string) {
 	if _, ok := d.tending.said[what]; ok {
 		delete(d.tending.said, what)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/weirlog/weir/router"
 )
@@ -68,6 +70,24 @@ func (r *Report) reason(list *int, why string) {
 }
 
 const lockName = "dead_letters.replay"
+
+var errLocked = errors.New("another replay is under way")
+
+// lockReplay keeps others from replaying letters of dir until the file is closed.
+func lockReplay(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the replay: %w", err)
+	}
+	if err = lock(f); err != nil {
+		f.Close()
+		if err != errLocked {
+			err = fmt.Errorf("lock the replay (%s): %w", f.Name(), err)
+		}
+		return nil, err
+	}
+	return f, nil
+}
 
 // Replay sends letters again. When ctx ends, it ends behind the transaction under way. On error the report says how far it came; what was under way is resolved by the
 // next Replay. It calls Open, Way and the filters in the caller's goroutine.

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 	"time"
 
@@ -160,8 +154,8 @@ func olderDatabase(t *testing.T, running bool, more, pad int) {
 	}
 	r.loadUntilAcked(senders, 300)
 	r.quiet(senders, true)
-	r.await("all to be stored", func() bool { return r.metric(`weir_in_flight{kind="destination",name="db"}`) == 0 })
-	metric := r.metric(`weir_destination_went_back_total{destination="db"}`)
+	r.await("all to be stored", func() bool { return r.metric("weir_in_flight", `kind="destination"`, `name="db"`) == 0 })
+	metric := r.metric("weir_destination_went_back_total", `destination="db"`)
 	r.finish(senders)
 	lost := 0
 	f := look(t, db, r.stateDir())
@@ -196,9 +190,7 @@ func TestAServerThatForgetsCommitsGetsThemAgain(t *testing.T) {
 	for range crashes {
 		r.loadUntilAcked(senders, 200)
 		stored := len(db.messages(t))
-		for end := time.Now().Add(time.Minute); len(db.messages(t)) < stored+100 && time.Now().Before(end); {
-			time.Sleep(10 * time.Millisecond)
-		}
+		r.await("a hundred more to be stored", func() bool { return len(db.messages(t)) >= stored+100 })
 		db.server.Stop(routertest.StopImmediate)
 		db.server.Start(t)
 	}
@@ -213,31 +205,17 @@ func TestAServerThatForgetsCommitsGetsThemAgain(t *testing.T) {
 // await returns when something has come true.
 func (r *crashRig) await(what string, there func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !there(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Fatalf("waited for two minutes for %s:\n%s", what, r.log.text())
-		}
-	}
+	within(r.t, 2*time.Minute, there, func() string { return fmt.Sprintf("waited for two minutes for %s:\n%s", what, r.log.text()) })
 }
 
-// metric reads a metric of whole numbers, given with its labels.
-func (r *crashRig) metric(name string) uint64 {
+// metric is the value of a metric with these labels, which is there, once.
+func (r *crashRig) metric(name string, labels ...string) uint64 {
 	r.t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(r.dir, "admin.sock"))
-	}}}
-	answer, err := client.Get("http://weir/metrics")
-	if err != nil {
-		r.t.Fatal(err)
+	sum, n := metricOf(r.t, askAdmin(r.t, r.dir, "/metrics"), name, labels...)
+	if n != 1 {
+		r.t.Fatalf("metric %s %q is there %d times", name, labels, n)
 	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body)
-	m := regexp.MustCompile(regexp.QuoteMeta(name) + ` (\d+)`).FindSubmatch(text)
-	if m == nil {
-		r.t.Fatalf("no metric %s", name)
-	}
-	n, _ := strconv.ParseUint(string(m[1]), 10, 64)
-	return n
+	return uint64(sum)
 }
 
 // loadUntilAcked lets the senders send until so many more of their messages are acknowledged.
@@ -251,11 +229,9 @@ func (r *crashRig) loadUntilAcked(senders []*crashSender, more int) {
 		return n
 	}
 	from := sum()
-	for end := time.Now().Add(3 * time.Minute); sum() < from+uint64(more); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Fatalf("%d of %d more messages are acknowledged after three minutes:\n%s", sum()-from, more, r.log.text())
-		}
-	}
+	within(r.t, 3*time.Minute, func() bool { return sum() >= from+uint64(more) }, func() string {
+		return fmt.Sprintf("%d of %d more messages are acknowledged after three minutes:\n%s", sum()-from, more, r.log.text())
+	})
 }
 
 // quiet says whether the senders make messages, and waits until they have no open ones.
@@ -264,12 +240,13 @@ func (r *crashRig) quiet(senders []*crashSender, quiet bool) {
 	for _, s := range senders {
 		s.quiet.Store(quiet)
 	}
+	if !quiet {
+		return
+	}
 	for _, s := range senders {
-		for end := time.Now().Add(time.Minute); quiet && !s.settled(); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				r.t.Fatalf("%s: %d of %d are acknowledged after a minute", s.name, s.ackedUpTo.Load(), s.made.Load())
-			}
-		}
+		within(r.t, time.Minute, s.settled, func() string {
+			return fmt.Sprintf("%s: %d of %d are acknowledged after a minute", s.name, s.ackedUpTo.Load(), s.made.Load())
+		})
 	}
 }
 

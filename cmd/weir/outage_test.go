@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -188,19 +187,7 @@ next:
 // get asks the admin socket.
 func (p *program) get(path string) string {
 	p.t.Helper()
-	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(p.dir, "admin.sock"))
-	}}}
-	r, err := client.Get("http://weir" + path)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer r.Body.Close()
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return string(body)
+	return askAdmin(p.t, p.dir, path)
 }
 
 // unready is why a destination is not ready, by /readyz; "": it is.
@@ -226,36 +213,16 @@ type readiness struct {
 }
 
 // metric is the sum of a metric's values whose labels contain all of these.
-func (p *program) metric(name string, labels ...string) (sum float64) {
+func (p *program) metric(name string, labels ...string) float64 {
 	p.t.Helper()
-next:
-	for line := range strings.Lines(p.get("/metrics")) {
-		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if own, _, _ := strings.Cut(series, "{"); own != name {
-			continue
-		}
-		for _, l := range labels {
-			if !strings.Contains(series, l) {
-				continue next
-			}
-		}
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			p.t.Fatal(line)
-		}
-		sum += v
-	}
+	sum, _ := metricOf(p.t, p.get("/metrics"), name, labels...)
 	return sum
 }
 
 // await waits until something is so.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for began := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatalf("it never came to this: %s", what)
-		}
-	}
+	within(t, patience, so, func() string { return "it never came to this: " + what })
 }
 
 // A transcript is what a program wrote.

@@ -53,6 +53,8 @@ var liteRows = [...]int{50, 10, 1}
 
 func newLite(s *Store, path string) *lite {
 	d := &lite{Store: s, path: path, conflict: s.cfg.conflictSQL()}
+	d.tending.disk, d.tending.filesystem = diskSpace, NetworkFilesystem
+	d.tending.gauge = newTendingMetrics(s.name)
 	if s.naming.fixed != "" {
 		d.tables = []*liteTable{{table: s.table}}
 	} else {

@@ -12,11 +12,7 @@ func (d *lite) lookAtFilesystem() {
 		return
 	}
 	c.looked = true
-	find := c.filesystem
-	if find == nil {
-		find = NetworkFilesystem
-	}
-	if c.network = find(filepath.Dir(d.path)); c.network != "" {
+	if c.network = c.filesystem(filepath.Dir(d.path)); c.network != "" {
 		d.log.Warn("the database is on a network file system; SQLite may damage it there. Put it on a local disk, or use PostgreSQL",
 			"file", d.path, "filesystem", c.network, "wal", !d.cfg.ownJournal())
 	}

@@ -15,18 +15,11 @@ func openOn(t *testing.T, kind string, cfg Config) (d *rig, logged string) {
 	var log bytes.Buffer
 	cfg.SQLite = "logs.db"
 	dir := t.TempDir()
-	s := &Store{cfg: cfg, name: "db", log: slog.New(slog.NewTextHandler(&log, nil))}
-	s.metrics.init("db")
-	var err error
-	if s.naming, err = parseNaming(string(cfg.Table)); err != nil {
-		t.Fatal(err)
-	}
-	s.table = table{s.naming.schema, s.naming.fixed}
-	if s.columns, err = plan(cfg.columns()); err != nil {
+	s, err := newStore(cfg, "db", slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
 		t.Fatal(err)
 	}
 	l := newLite(s, filepath.Join(dir, "logs.db"))
-	l.tending.gauge = newTendingMetrics("db")
 	l.tending.filesystem = func(at string) string {
 		if at != dir {
 			t.Errorf("looked at %s", at)

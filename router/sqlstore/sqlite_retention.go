@@ -145,18 +145,17 @@ var saneTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // short reports whether the disk has less free space than it should, and the
 // database is large enough to do something about it.
 func (d *lite) short() bool {
-	free, _, ok := d.disk()
-	return ok && free < d.keepFree() && d.over(byKeepFree) > 0
+	free, total, ok := d.disk()
+	return ok && free < d.keepFree(total) && d.over(byKeepFree) > 0
 }
 
-// keepFree is the free space at which a pass begins.
-func (d *lite) keepFree() int64 {
-	_, total, _ := d.disk()
+// keepFree is the free space at which a pass begins, on a disk of that size.
+func (d *lite) keepFree(total int64) int64 {
 	return max(int64(d.cfg.Retention.KeepFree), stopBelow(total))
 }
 
 // wantedFree is the free space at which it ends.
-func (d *lite) wantedFree() int64 { n := d.keepFree(); return n + n/8 }
+func (d *lite) wantedFree(total int64) int64 { n := d.keepFree(total); return n + n/8 }
 
 // over is how many bytes too much the rows take.
 func (d *lite) over(why reason) int64 {
@@ -164,12 +163,12 @@ func (d *lite) over(why reason) int64 {
 	if why == bySize {
 		return p.used() - int64(keep.Size-keep.Size/sizeSlack)
 	}
-	free, _, ok := d.disk()
+	free, total, ok := d.disk()
 	if !ok {
 		return 0
 	}
 	// Pages that are free already will be given back, or used for the next rows.
-	return min(d.wantedFree()-free-p.free*p.size, p.used()-int64(keep.KeepFree))
+	return min(d.wantedFree(total)-free-p.free*p.size, p.used()-int64(keep.KeepFree))
 }
 
 // stepOldest removes some of the oldest rows, of the table that has the oldest.

@@ -19,8 +19,8 @@ func (d *lite) giveBack(time.Time, bool) (worked bool, f *failure) {
 		p.giving = false
 		return false, nil
 	}
-	free, _, ok := d.disk()
-	short := ok && d.cfg.Retention.KeepFree > 0 && free < d.wantedFree()
+	free, total, ok := d.disk()
+	short := ok && d.cfg.Retention.KeepFree > 0 && free < d.wantedFree(total)
 	switch {
 	case p.free == 0 || !short && p.free <= p.count/16+64:
 		p.giving = false

@@ -42,12 +42,7 @@ func reserveSize(total int64) int64 {
 	return 0
 }
 
-func (d *lite) reserve() string {
-	if d.tending.home != "" {
-		return d.tending.home + "-reserve"
-	}
-	return d.path + "-reserve"
-}
+func (d *lite) reserve() string { return d.home() + "-reserve" }
 
 // keepReserve makes the reserve file when there is none and enough room for it.
 func (d *lite) keepReserve() {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -20,12 +21,12 @@ import (
 // the goroutine that writes.
 type tending struct {
 	clock router.Clock
-	disk  func(dir string) (free, total int64, ok bool) // nil: diskSpace
-	// filesystem is NetworkFilesystem when nil.
-	filesystem func(dir string) string
-	network    string // kind of file system, when it is one that is not safe
-	looked     bool   // network was looked up
-	home       string // the file that holds the tables
+	disk  func(dir string) (free, total int64, ok bool) // diskSpace
+
+	filesystem func(dir string) string // NetworkFilesystem
+	network    string                  // kind of file system, when it is one that is not safe
+	looked     bool                    // network was looked up
+	home       string                  // the file that holds the tables
 	pages      pages
 	wal        wal
 	removal    removal
@@ -286,16 +287,12 @@ func (d *lite) schemaName() string {
 	return d.table.schema
 }
 
+// home is the file that holds the tables, as far as is known.
+func (d *lite) home() string { return cmp.Or(d.tending.home, d.path) }
+
 // disk is the space of the file's disk.
 func (d *lite) disk() (free, total int64, ok bool) {
-	path := d.tending.home
-	if path == "" {
-		path = d.path
-	}
-	if d.tending.disk != nil {
-		return d.tending.disk(filepath.Dir(path))
-	}
-	return diskSpace(filepath.Dir(path))
+	return d.tending.disk(filepath.Dir(d.home()))
 }
 
 // sized is a number of bytes for people.

@@ -49,17 +49,10 @@ type database interface {
 // PostgreSQL server is connected to by the first Write, and again by every Write
 // that finds no connection: an absent server is no error of the start.
 func Open(ctx context.Context, cfg Config, name, stateDir string, log *slog.Logger) (*Store, error) {
-	s := &Store{cfg: cfg, name: name, log: log.With("destination", name)}
-	s.metrics.init(name)
-	var err error
-	if s.naming, err = parseNaming(string(cfg.Table)); err != nil {
+	s, err := newStore(cfg, name, log)
+	if err != nil {
 		return nil, err
 	}
-	s.table = table{s.naming.schema, s.naming.fixed}
-	if s.columns, err = plan(cfg.columns()); err != nil {
-		return nil, err
-	}
-	s.names = quoteAll(cfg.columns().Names())
 	if cfg.SQLite == "" {
 		s.db = newPostgres(s)
 		return s, nil
@@ -69,12 +62,24 @@ func Open(ctx context.Context, cfg Config, name, stateDir string, log *slog.Logg
 		path = filepath.Join(stateDir, path)
 	}
 	d := newLite(s, path)
-	d.tending.gauge = newTendingMetrics(name)
 	s.db = d
 	if err := d.first(ctx); err != nil {
 		return nil, fmt.Errorf("destination %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// newStore is a Store without its database.
+func newStore(cfg Config, name string, log *slog.Logger) (*Store, error) {
+	s := &Store{cfg: cfg, name: name, names: quoteAll(cfg.columns().Names()), log: log.With("destination", name)}
+	s.metrics.init(name)
+	var err error
+	if s.naming, err = parseNaming(string(cfg.Table)); err != nil {
+		return nil, err
+	}
+	s.table = table{s.naming.schema, s.naming.fixed}
+	s.columns, err = plan(cfg.columns())
+	return s, err
 }
 
 // Connect opens the connection, runs the session statements, makes the table

@@ -112,8 +112,7 @@ func (l *lab) intoSQLite(ctx context.Context, n int, t table, open func(dir stri
 	if err != nil {
 		return stored, err
 	}
-	held, err := db.rows(t, stored.end)
-	stored.rows, stored.distinct = held.rows, held.distinct
+	stored.rows, stored.distinct, err = db.rows(t)
 	return stored, err
 }
 

@@ -58,18 +58,18 @@ func (path sqliteFile) settle(ctx context.Context, quiet time.Duration) (time.Ti
 	}
 }
 
-func (path sqliteFile) rows(t table, end time.Time) (stored result, err error) {
+// rows returns how many rows there are and how many differ.
+func (path sqliteFile) rows(t table) (rows, distinct int, err error) {
 	c, err := path.open()
 	if err != nil {
-		return stored, err
+		return 0, 0, err
 	}
 	defer c.Close()
 	err = sqlitex.ExecuteTransient(c, `SELECT count(*), count(DISTINCT substr(message, instr(message, 'seq: '), 27)) FROM `+t.name, &sqlitex.ExecOptions{
 		ResultFunc: func(row *sqlite.Stmt) error {
-			stored.rows, stored.distinct = row.ColumnInt(0), row.ColumnInt(1)
+			rows, distinct = row.ColumnInt(0), row.ColumnInt(1)
 			return nil
 		},
 	})
-	stored.end = end
-	return stored, err
+	return rows, distinct, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -12,7 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a kill costs a stream whose sender hears of nothing: what weir had read and nobody had made durable, and what
@@ -63,8 +65,9 @@ func streamCost(t *testing.T, buffer string, pace time.Duration, kills int) {
 		}()
 		time.Sleep(1500*time.Millisecond + time.Duration(rng.IntN(2000))*time.Millisecond)
 		r.child.Process.Signal(syscall.SIGSTOP)
-		time.Sleep(20 * time.Millisecond) // it runs on until the kernel has noticed
-		l.unread = unread(t, r.child.Process.Pid, r.plain())
+		pid := r.child.Process.Pid // it runs on until the kernel has noticed
+		within(t, time.Minute, func() bool { return stands(pid) }, func() string { return "weir does not stand still" })
+		l.unread = unread(t, pid, r.plain())
 		before := int(written.Load())
 		r.kill()
 		<-ended
@@ -114,33 +117,46 @@ func streamCost(t *testing.T, buffer string, pace time.Duration, kills int) {
 		buffer, load, costLine, len(lives), read[len(read)/2], read[len(read)-1], kernel[len(kernel)/2], kernel[len(kernel)-1], next)
 }
 
+// stands reports whether a signal has stopped all threads of a process; see proc_pid_stat(5).
+func stands(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, path := range threads {
+		stat, err := os.ReadFile(path)
+		if behind := bytes.LastIndexByte(stat, ')'); err != nil || !bytes.HasPrefix(stat[behind+1:], []byte(" T ")) {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
+
 // unread is how many bytes wait in the sockets that a process has accepted at a path. The process is its parent's to look into.
 func unread(t *testing.T, pid int, path string) (sum int) {
 	t.Helper()
-	const pidfdOpen, pidfdGetfd = 434, 438
-	process, _, e := syscall.Syscall(pidfdOpen, uintptr(pid), 0, 0)
-	if e != 0 {
-		t.Skip("this kernel does not let a parent look at its child's sockets:", e)
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Skip("this kernel does not let a parent look at its child's sockets:", err)
 	}
-	defer syscall.Close(int(process))
+	defer unix.Close(process)
 	files, _ := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
 	for _, f := range files {
 		n, _ := strconv.Atoi(f.Name())
 		if link, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "fd", f.Name())); !strings.HasPrefix(link, "socket:") {
 			continue
 		}
-		fd, _, e := syscall.Syscall(pidfdGetfd, process, uintptr(n), 0)
-		if e != 0 {
-			t.Skip("this kernel does not let a parent look at its child's sockets:", e)
+		fd, err := unix.PidfdGetfd(process, n, 0)
+		if err != nil {
+			t.Skip("this kernel does not let a parent look at its child's sockets:", err)
 		}
-		own, err := syscall.Getsockname(int(fd))
-		u, ok := own.(*syscall.SockaddrUnix)
-		if _, peer := syscall.Getpeername(int(fd)); err == nil && ok && peer == nil && filepath.Base(u.Name) == filepath.Base(path) {
-			var waiting int32
-			syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&waiting)))
-			sum += int(waiting)
+		own, err := unix.Getsockname(fd)
+		u, ok := own.(*unix.SockaddrUnix)
+		if _, peer := unix.Getpeername(fd); err == nil && ok && peer == nil && filepath.Base(u.Name) == filepath.Base(path) {
+			waiting, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+			if err != nil {
+				t.Error(err)
+			}
+			sum += waiting
 		}
-		syscall.Close(int(fd))
+		unix.Close(fd)
 	}
 	return sum
 }

@@ -38,17 +38,12 @@ type crashRig struct {
 }
 
 func newCrashRig(t *testing.T, rng *rand.Rand, db crashDatabase) *crashRig {
-	dir, err := os.MkdirTemp("", "crash") // a socket's path may have about 100 bytes: no t.TempDir
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &crashRig{t: t, rng: rng, dir: dir, database: db, buffer: "{disk: 64MiB, sync: batch}", lines: 300, pace: 3 * time.Millisecond}
+	r := &crashRig{t: t, rng: rng, dir: home(t), database: db, buffer: "{disk: 64MiB, sync: batch}", lines: 300, pace: 3 * time.Millisecond}
 	t.Cleanup(func() {
 		if r.child != nil {
 			r.child.Process.Kill()
 			r.child.Wait()
 		}
-		os.RemoveAll(dir)
 	})
 	return r
 }

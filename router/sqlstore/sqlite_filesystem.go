@@ -8,10 +8,6 @@ import (
 // lookAtFilesystem warns of a file system on which SQLite may damage the file.
 func (d *lite) lookAtFilesystem() {
 	c := &d.tending
-	if c.looked {
-		return
-	}
-	c.looked = true
 	if c.network = c.filesystem(filepath.Dir(d.path)); c.network != "" {
 		d.log.Warn("the database is on a network file system; SQLite may damage it there. Put it on a local disk, or use PostgreSQL",
 			"file", d.path, "filesystem", c.network, "wal", !d.cfg.ownJournal())

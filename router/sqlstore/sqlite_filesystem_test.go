@@ -10,11 +10,10 @@ import (
 )
 
 // openOn opens a database on a file system of that kind.
-func openOn(t *testing.T, kind string, cfg Config) (d *rig, logged string) {
+func openOn(t *testing.T, dir, kind string, cfg Config) (d *rig, logged string) {
 	t.Helper()
 	var log bytes.Buffer
 	cfg.SQLite = "logs.db"
-	dir := t.TempDir()
 	s, err := newStore(cfg, "db", slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +35,7 @@ func openOn(t *testing.T, kind string, cfg Config) (d *rig, logged string) {
 
 // Field case C29.
 func TestSQLiteWarnsOfNetworkFilesystems(t *testing.T) {
-	d, logged := openOn(t, "NFS", Config{})
+	d, logged := openOn(t, t.TempDir(), "NFS", Config{})
 	if !strings.Contains(logged, "network file system") || !strings.Contains(logged, "filesystem=NFS") || !strings.Contains(logged, "wal=true") {
 		t.Errorf("log: %s", logged)
 	}
@@ -45,7 +44,7 @@ func TestSQLiteWarnsOfNetworkFilesystems(t *testing.T) {
 	}
 	d.mustWrite(messages(3)...)
 
-	if d, logged := openOn(t, "", Config{}); strings.Contains(logged, "WARN") {
+	if d, logged := openOn(t, t.TempDir(), "", Config{}); strings.Contains(logged, "WARN") {
 		t.Errorf("log: %s", logged)
 	} else if _, note := d.Tend(t.Context()); note != "" {
 		t.Errorf("note %q", note)

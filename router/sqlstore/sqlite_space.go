@@ -233,7 +233,7 @@ func (d *lite) first(ctx context.Context) error {
 	}
 	if f, ok := errors.AsType[*failure](err); ok && f.class == temp {
 		d.log.Warn("the database cannot be opened at the moment", "error", err)
-		return nil
+		err = nil
 	}
 	if err == nil {
 		d.lookAtFilesystem()

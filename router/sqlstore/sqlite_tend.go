@@ -25,7 +25,6 @@ type tending struct {
 
 	filesystem func(dir string) string // NetworkFilesystem
 	network    string                  // kind of file system, when it is one that is not safe
-	looked     bool                    // network was looked up
 	home       string                  // the file that holds the tables
 	pages      pages
 	wal        wal

@@ -106,6 +106,24 @@ func held(table table, r *refused, of int) error {
 	return router.NeedsOperator(fmt.Errorf("table %s takes none of %d rows: %w", table, of, &r.refusal))
 }
 
+// generated is what is wrong with a column that the database fills by itself.
+func generated(t table, column string) error {
+	return fmt.Errorf("column %s of table %s is generated and cannot be filled", column, t)
+}
+
+// unfit is the error for a table into which rows cannot go as it is: it wants
+// values that nobody has, and what else is bad. nil: they can.
+func unfit(t table, missed []string, bad []error) error {
+	if len(missed) > 0 {
+		bad = append(bad, fmt.Errorf("table %s wants a value for %s, which no column of the configuration fills: list it, or give it a DEFAULT",
+			t, strings.Join(missed, ", ")))
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return router.NeedsOperator(errors.Join(bad...))
+}
+
 // sqlState says what a SQLSTATE in answer to rows means. The longest matching prefix decides.
 // docs/errors.md says what that means to rows.
 var sqlState = map[string]class{

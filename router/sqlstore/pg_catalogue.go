@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -109,7 +108,7 @@ func (d *postgres) compare(ctx context.Context, t *pgTable) (missing []*column, 
 			continue
 		}
 		if len(r[5]) > 0 || string(r[6]) == "a" {
-			bad = append(bad, fmt.Errorf("column %s of table %s is generated and cannot be filled", name, t))
+			bad = append(bad, generated(t.table, name))
 		}
 		oid, _ := strconv.ParseUint(string(r[1]), 10, 32)
 		mod, _ := strconv.Atoi(string(r[2]))
@@ -129,12 +128,8 @@ func (d *postgres) compare(ctx context.Context, t *pgTable) (missing []*column, 
 			missing = append(missing, &d.columns[i])
 		}
 	}
-	if len(missed) > 0 {
-		bad = append(bad, fmt.Errorf("table %s wants a value for %s, which no column of the configuration fills: list it, or give it a DEFAULT",
-			t, strings.Join(missed, ", ")))
-	}
-	if len(bad) > 0 {
-		return nil, router.NeedsOperator(errors.Join(bad...))
+	if err := unfit(t.table, missed, bad); err != nil {
+		return nil, err
 	}
 	t.proven = t.proven && t.print == next.print
 	t.catalogue, t.insert = next, ""

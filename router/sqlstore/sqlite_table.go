@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -223,17 +222,13 @@ func (d *lite) readColumns(t *liteTable) (missing []*column, err error) {
 		case !ok:
 			missing = append(missing, c)
 		case !f.fits:
-			bad = append(bad, fmt.Errorf("column %s of table %s is generated and cannot be filled", c.name, t))
+			bad = append(bad, generated(t.table, c.name))
 		}
 		types[i] = parseLiteType(f.declared)
 		sure[i] = types[i] == parseLiteType(c.liteDeclared())
 	}
-	if len(missed) > 0 {
-		bad = append(bad, fmt.Errorf("table %s wants a value for %s, which no column of the configuration fills: list it, or give it a DEFAULT",
-			t, strings.Join(missed, ", ")))
-	}
-	if len(bad) > 0 {
-		return nil, router.NeedsOperator(errors.Join(bad...))
+	if err := unfit(t.table, missed, bad); err != nil {
+		return nil, err
 	}
 	t.types, t.sure = types, sure
 	return missing, nil

@@ -19,27 +19,6 @@ func (r *pgRig) another(cfg Config) *pgRig {
 	return &pgRig{open(r.t, "", cfg), r.server, r.dsn}
 }
 
-func (r *pgRig) positioner() router.Positioner { return r.Destination().(router.Positioner) }
-
-func (r *pgRig) wantPosition(run router.RunID, at uint64, known bool) {
-	r.t.Helper()
-	gotAt, gotKnown, err := r.positioner().Position(r.t.Context(), run)
-	if err != nil || gotAt != at || gotKnown != known {
-		r.t.Errorf("Position = %d, %v, %v; want %d, %v", gotAt, gotKnown, err, at, known)
-	}
-}
-
-func (r *pgRig) writeAt(run router.RunID, from, to uint64, msgs ...*router.Message) error {
-	return r.positioner().WriteAt(context.Background(), router.Span{Run: run, From: from, To: to}, msgs, r.keep)
-}
-
-func (r *pgRig) mustWriteAt(run router.RunID, from, to uint64, msgs ...*router.Message) {
-	r.t.Helper()
-	if err := r.writeAt(run, from, to, msgs...); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
 // positionsFor makes the table of positions for a role that may create nothing.
 func positionsFor(role string) string {
 	return "CREATE TABLE weir_positions (" + positionColumns + "); GRANT SELECT, INSERT, UPDATE ON weir_positions TO " + role

@@ -20,15 +20,13 @@ func TestSQLiteBadRowsAmongTenThousand(t *testing.T) {
 	msgs, want, repaired := spoiled([...]string{"SQLITE_MISMATCH n", "SQLITE_MISMATCH short", "SQLITE_MISMATCH n",
 		"SQLITE_CONSTRAINT_NOTNULL must", "SQLITE_CONSTRAINT_CHECK ", "SQLITE_CONSTRAINT_UNIQUE once"})
 	run := router.NewRun()
-	d.wantPosition(run, "0 new")
+	d.wantPosition(run, 0, false)
 	for at := 0; at < len(msgs); at += 1000 {
-		if err := d.writeAt(run, uint64(at), uint64(at+1000), msgs[at:at+1000]...); err != nil {
-			t.Fatal(err)
-		}
+		d.mustWriteAt(run, uint64(at), uint64(at+1000), msgs[at:at+1000]...)
 	}
 	d.wantSpoiled(want, repaired)
 	d.want("SELECT count(*), count(DISTINCT once) FROM logs", fmt.Sprintf("%d|%[1]d", 10_000-len(want)))
-	d.wantPosition(run, "10000")
+	d.wantPosition(run, 10000, true)
 }
 
 // Somebody changes the table while rows come: none is lost, it is told, and
@@ -43,7 +41,7 @@ func TestSQLiteTableThatIsChangedUnderLoad(t *testing.T) {
 		cfg.Create = &no
 		d := open(t, dir, cfg)
 		run, at := router.NewRun(), uint64(0)
-		d.wantPosition(run, "0 new")
+		d.wantPosition(run, 0, false)
 		write := func() error {
 			err := d.writeAt(run, at, at+100, messages(100)...)
 			if err == nil {
@@ -70,7 +68,7 @@ func TestSQLiteTableThatIsChangedUnderLoad(t *testing.T) {
 		for _, sql := range mend {
 			d.query(sql)
 		}
-		d.wantPosition(run, "300")
+		d.wantPosition(run, 300, true)
 		for range 3 {
 			if err := write(); err != nil {
 				t.Fatalf("%s: %v", name, err)

@@ -18,7 +18,7 @@ import (
 // position is what the destination says of a run: "5", or "0 new".
 func (r *rig) position(run router.RunID) string {
 	r.t.Helper()
-	n, known, err := positioned{r.Store}.Position(r.t.Context(), run)
+	n, known, err := r.positioner().Position(r.t.Context(), run)
 	switch {
 	case err != nil:
 		return err.Error()
@@ -28,38 +28,23 @@ func (r *rig) position(run router.RunID) string {
 	return fmt.Sprint(n)
 }
 
-func (r *rig) wantPosition(run router.RunID, want string) {
-	r.t.Helper()
-	if got := r.position(run); got != want {
-		r.t.Errorf("position %s, want %s", got, want)
-	}
-}
-
-func (r *rig) writeAt(run router.RunID, from, to uint64, msgs ...*router.Message) error {
-	return positioned{r.Store}.WriteAt(r.t.Context(), router.Span{Run: run, From: from, To: to}, msgs, r.keep)
-}
-
 func TestSQLitePositionMovesWithTheRows(t *testing.T) {
 	d := openLite(t, Config{})
 	run, other := router.NewRun(), router.NewRun()
-	d.wantPosition(run, "0 new")
+	d.wantPosition(run, 0, false)
 	d.want("SELECT run, pos, destination FROM weir_positions", run.String()+"|0|db")
-	d.wantPosition(run, "0")
-	d.wantPosition(other, "0 new")
+	d.wantPosition(run, 0, true)
+	d.wantPosition(other, 0, false)
 	for i := range uint64(3) {
-		if err := d.writeAt(run, 5*i, 5*i+5, messages(5)...); err != nil {
-			t.Fatal(err)
-		}
-		d.wantPosition(run, fmt.Sprint(5*i+5))
+		d.mustWriteAt(run, 5*i, 5*i+5, messages(5)...)
+		d.wantPosition(run, 5*i+5, true)
 	}
-	if err := d.writeAt(other, 0, 90, messages(2)...); err != nil { // 88 were lost on their way
-		t.Fatal(err)
-	}
-	d.wantPosition(run, "15")
+	d.mustWriteAt(other, 0, 90, messages(2)...) // 88 were lost on their way
+	d.wantPosition(run, 15, true)
 	d.want("SELECT count(*) FROM logs", "17")
 	again := open(t, d.dir, Config{SQLite: "logs.db"})
-	again.wantPosition(run, "15")
-	again.wantPosition(other, "90")
+	again.wantPosition(run, 15, true)
+	again.wantPosition(other, 90, true)
 	if n := again.query("SELECT count(*) FROM weir_positions WHERE datetime(moved) > datetime('now', '-1 hour')"); n[0] != "2" {
 		t.Errorf("%s rows were moved just now", n)
 	}
@@ -71,50 +56,44 @@ func TestSQLitePositionThatMovedStoresNothing(t *testing.T) {
 	cfg.SQLite = "logs.db"
 	b := open(t, a.dir, cfg)
 	run := router.NewRun()
-	a.wantPosition(run, "0 new")
-	b.wantPosition(run, "0")
-	if err := a.writeAt(run, 0, 5, messages(5)...); err != nil {
-		t.Fatal(err)
-	}
+	a.wantPosition(run, 0, false)
+	b.wantPosition(run, 0, true)
+	a.mustWriteAt(run, 0, 5, messages(5)...)
 	if err := b.writeAt(run, 0, 5, append(messages(4), with(message("bad"), "n", text("x")))...); !errors.Is(err, router.ErrMoved) {
 		t.Errorf("WriteAt = %v", err)
 	}
 	if len(b.letters) > 0 {
 		t.Error("the one that lost has rejected rows")
 	}
-	b.wantPosition(run, "5")
-	if err := b.writeAt(run, 5, 7, messages(2)...); err != nil {
-		t.Fatal(err)
-	}
+	b.wantPosition(run, 5, true)
+	b.mustWriteAt(run, 5, 7, messages(2)...)
 	a.query("UPDATE weir_positions SET pos = 3") // the file was put back
 	if err := b.writeAt(run, 7, 9, messages(2)...); !errors.Is(err, router.ErrMoved) {
 		t.Errorf("WriteAt = %v", err)
 	}
-	b.wantPosition(run, "3")
+	b.wantPosition(run, 3, true)
 	b.want("SELECT count(*) FROM logs", "7")
 }
 
 func TestSQLitePositionStaysWhenTheTransactionFails(t *testing.T) {
 	d := openLite(t, Config{AddColumns: columns("n", Column{From: "fields.n", Type: "INTEGER"})})
 	run := router.NewRun()
-	d.wantPosition(run, "0 new")
+	d.wantPosition(run, 0, false)
 	bad := append(messages(4), with(message("bad"), "n", text("x")))
 	err := positioned{d.Store}.WriteAt(t.Context(), router.Span{Run: run, To: 5}, bad, func([]router.Rejected) error { return os.ErrDeadlineExceeded })
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatal(err)
 	}
-	d.wantPosition(run, "0")
+	d.wantPosition(run, 0, true)
 	d.want("SELECT pos FROM weir_positions", "0")
-	if err := d.writeAt(run, 0, 5, bad...); err != nil {
-		t.Fatal(err)
-	}
+	d.mustWriteAt(run, 0, 5, bad...)
 	d.want("SELECT (SELECT pos FROM weir_positions), count(*) FROM logs", "5|4")
 }
 
 func TestSQLitePositionTellsWhatBecameOfAFailedCommit(t *testing.T) {
 	d := openLite(t, Config{AddColumns: columns("n", Column{From: "fields.n", Type: "INTEGER"})})
 	run := router.NewRun()
-	d.wantPosition(run, "0 new")
+	d.wantPosition(run, 0, false)
 	// reject is called right before COMMIT: it takes effect, and weir sees an error.
 	committed := func([]router.Rejected) error {
 		return sqlitex.ExecuteTransient(d.db.(*lite).conn, "COMMIT", nil)
@@ -123,7 +102,7 @@ func TestSQLitePositionTellsWhatBecameOfAFailedCommit(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error of COMMIT")
 	}
-	d.wantPosition(run, "5")
+	d.wantPosition(run, 5, true)
 	d.want("SELECT count(*) FROM logs", "4")
 
 	// And where it is the disk that failed, with what is written but perhaps not synced.
@@ -137,9 +116,7 @@ func TestSQLitePositionTellsWhatBecameOfAFailedCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.writeAt(run, 5, 6, messages(1)...); err != nil {
-		t.Fatal(err)
-	}
+	d.mustWriteAt(run, 5, 6, messages(1)...)
 	d.db.(*lite).drop()
 	d.db.(*lite).positions.doubt = true
 	if got := d.position(run); !strings.Contains(got, "a reader is in a transaction") {
@@ -148,7 +125,7 @@ func TestSQLitePositionTellsWhatBecameOfAFailedCommit(t *testing.T) {
 	if err := sqlitex.ExecuteTransient(reader, "COMMIT", nil); err != nil {
 		t.Fatal(err)
 	}
-	d.wantPosition(run, "6")
+	d.wantPosition(run, 6, true)
 	if n, _ := os.ReadFile(filepath.Join(d.dir, "logs.db")); !strings.Contains(string(n), run.String()) {
 		t.Error("the position is not in the file itself")
 	}
@@ -157,10 +134,8 @@ func TestSQLitePositionTellsWhatBecameOfAFailedCommit(t *testing.T) {
 func TestSQLitePositionsOfAFileThatWasTakenAway(t *testing.T) {
 	d := openLite(t, Config{})
 	run := router.NewRun()
-	d.wantPosition(run, "0 new")
-	if err := d.writeAt(run, 0, 3, messages(3)...); err != nil {
-		t.Fatal(err)
-	}
+	d.wantPosition(run, 0, false)
+	d.mustWriteAt(run, 0, 3, messages(3)...)
 	rename := func(from, to string) {
 		for _, suffix := range []string{"", "-wal", "-shm"} {
 			if err := os.Rename(filepath.Join(d.dir, from+suffix), filepath.Join(d.dir, to+suffix)); err != nil && suffix == "" {
@@ -172,17 +147,15 @@ func TestSQLitePositionsOfAFileThatWasTakenAway(t *testing.T) {
 	if err := d.writeAt(run, 3, 5, messages(2)...); !errors.Is(err, router.ErrMoved) {
 		t.Errorf("WriteAt = %v", err)
 	}
-	d.wantPosition(run, "0 new")
-	if err := d.writeAt(run, 0, 5, messages(2)...); err != nil {
-		t.Fatal(err)
-	}
+	d.wantPosition(run, 0, false)
+	d.mustWriteAt(run, 0, 5, messages(2)...)
 	rename("old.db", "logs.db")
-	d.wantPosition(run, "3")
+	d.wantPosition(run, 3, true)
 	d.query("DROP TABLE weir_positions")
 	if err := d.writeAt(run, 3, 5, messages(2)...); !router.IsNeedsOperator(err) {
 		t.Errorf("WriteAt = %v", err)
 	}
-	d.wantPosition(run, "0 new")
+	d.wantPosition(run, 0, false)
 }
 
 func TestSQLitePositionWaitsForOthers(t *testing.T) {
@@ -205,7 +178,7 @@ func TestSQLitePositionWaitsForOthers(t *testing.T) {
 	if err := sqlitex.ExecuteTransient(other, "COMMIT", nil); err != nil {
 		t.Fatal(err)
 	}
-	d.wantPosition(run, "7")
+	d.wantPosition(run, 7, true)
 }
 
 func TestSQLitePositionsOfEndedRunsArePruned(t *testing.T) {
@@ -234,10 +207,8 @@ func TestSQLitePositionsAreInTheFileOfTheRows(t *testing.T) {
 	audit := filepath.Join(dir, "audit.db")
 	d := open(t, dir, Config{SQLite: "logs.db", Table: "audit.logs", SessionStatements: []string{"ATTACH '" + audit + "' AS audit", "PRAGMA audit.journal_mode = WAL"}})
 	run := router.NewRun()
-	d.wantPosition(run, "0 new")
-	if err := d.writeAt(run, 0, 3, messages(3)...); err != nil {
-		t.Fatal(err)
-	}
+	d.wantPosition(run, 0, false)
+	d.mustWriteAt(run, 0, 3, messages(3)...)
 	if got := query(t, audit, "SELECT pos, (SELECT count(*) FROM logs) FROM weir_positions"); got[0] != "3|3" {
 		t.Error(got)
 	}

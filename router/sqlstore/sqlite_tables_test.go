@@ -24,11 +24,9 @@ func TestSQLiteEachMessageSaysItsTable(t *testing.T) {
 	d := openLite(t, Config{Table: "logs_${app_name}"})
 	d.want("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'logs%'", "0")
 	run := router.NewRun()
-	d.wantPosition(run, "0 new")
+	d.wantPosition(run, 0, false)
 	msgs := from(messages(300), "sshd", "Cron/1", "sshd", "")
-	if err := d.writeAt(run, 0, 300, msgs...); err != nil {
-		t.Fatal(err)
-	}
+	d.mustWriteAt(run, 0, 300, msgs...)
 	d.want("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'logs%' ORDER BY 1", "logs_cron_1", "logs_none", "logs_sshd")
 	d.want("SELECT (SELECT count(*) FROM logs_sshd), (SELECT count(*) FROM logs_cron_1), (SELECT count(*) FROM logs_none)", "150|75|75")
 	d.want("SELECT pos FROM weir_positions", "300")
@@ -223,14 +221,12 @@ func TestSQLiteSchemaErrorsMayReject(t *testing.T) {
 func TestSQLiteTablesAllocateNothingPerRow(t *testing.T) {
 	d := openLite(t, Config{Table: "logs_${app_name}"})
 	run := router.NewRun()
-	d.wantPosition(run, "0 new")
+	d.wantPosition(run, 0, false)
 	few, many := from(messages(100), "a", "b", "c"), from(messages(1100), "a", "b", "c")
 	at := uint64(0)
 	cost := func(msgs []*router.Message) float64 {
 		return testing.AllocsPerRun(5, func() {
-			if err := d.writeAt(run, at, at+uint64(len(msgs)), msgs...); err != nil {
-				t.Fatal(err)
-			}
+			d.mustWriteAt(run, at, at+uint64(len(msgs)), msgs...)
 			at += uint64(len(msgs))
 		})
 	}

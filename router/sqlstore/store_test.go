@@ -231,3 +231,24 @@ func TestStoreKeepsPositions(t *testing.T) {
 type unclosed struct{ *Store }
 
 func (unclosed) Close() error { return nil }
+
+func (r *rig) positioner() router.Positioner { return r.Destination().(router.Positioner) }
+
+func (r *rig) wantPosition(run router.RunID, at uint64, known bool) {
+	r.t.Helper()
+	gotAt, gotKnown, err := r.positioner().Position(r.t.Context(), run)
+	if err != nil || gotAt != at || gotKnown != known {
+		r.t.Errorf("Position = %d, %v, %v; want %d, %v", gotAt, gotKnown, err, at, known)
+	}
+}
+
+func (r *rig) writeAt(run router.RunID, from, to uint64, msgs ...*router.Message) error {
+	return r.positioner().WriteAt(r.t.Context(), router.Span{Run: run, From: from, To: to}, msgs, r.keep)
+}
+
+func (r *rig) mustWriteAt(run router.RunID, from, to uint64, msgs ...*router.Message) {
+	r.t.Helper()
+	if err := r.writeAt(run, from, to, msgs...); err != nil {
+		r.t.Fatal(err)
+	}
+}

@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -20,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -139,33 +135,17 @@ func (p *program) kill() {
 // balanced checks the ledger that the program has printed at its end.
 func (p *program) balanced() {
 	p.t.Helper()
-	lines := regexp.MustCompile(`(?m)^ledger (route|destination)=(\S+) `).FindAllStringSubmatch(p.log.String(), -1)
-	if len(lines) == 0 {
+	if len(ledgerOf(p.t, p.log.String())) == 0 {
 		p.t.Fatal("no ledger")
-	}
-	for _, l := range lines {
-		a := p.account(l[1], l[2])
-		in, out := a["received"]+a["created"], a["dropped"]+a["rejected"]+a["lost"]+a["delivered"]
-		if l[1] == "destination" {
-			in, out = a["delivered"]+a["resumed"], a["stored"]+a["rejected"]+a["lost"]+a["kept"]
-		}
-		if in != out || a["in_flight"] != 0 {
-			p.t.Errorf("the ledger of %s %s does not balance: %v", l[1], l[2], a)
-		}
 	}
 }
 
 // account is a line of the ledger.
 func (p *program) account(kind, name string) map[string]int {
 	p.t.Helper()
-	line := regexp.MustCompile(`(?m)^ledger ` + kind + `=` + name + ` (.*)$`).FindStringSubmatch(p.log.String())
-	if line == nil {
+	a := ledgerOf(p.t, p.log.String())[kind+"="+name]
+	if a == nil {
 		p.t.Fatalf("the ledger has no %s %s", kind, name)
-	}
-	a := map[string]int{}
-	for f := range strings.FieldsSeq(line[1]) {
-		key, value, _ := strings.Cut(f, "=")
-		a[key], _ = strconv.Atoi(value)
 	}
 	return a
 }
@@ -383,122 +363,4 @@ func inOrder(t *testing.T, rows []string, host string) {
 			last = k
 		}
 	}
-}
-
-// A gate stands before a server's unix socket, on a TCP port, and can be shut.
-type gate struct {
-	socket   string
-	listener net.Listener
-	mu       sync.Mutex
-	how      gateHow
-	ends     map[net.Conn]bool
-	knocks   int // connections that came
-}
-
-type gateHow int
-
-const (
-	open gateHow = iota
-	shut         // connections end at once
-	hole         // connections stay, and nothing is ever answered
-)
-
-func newGate(t *testing.T, socket string, how gateHow) *gate {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gate{socket: socket, listener: l, how: how, ends: map[net.Conn]bool{}}
-	var relays sync.WaitGroup
-	relays.Go(func() {
-		for {
-			c, err := l.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err == nil {
-				relays.Go(func() { g.relay(c) })
-			}
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		g.set(shut)
-		relays.Wait()
-	})
-	return g
-}
-
-// set opens or shuts the gate. What went through before is cut.
-func (g *gate) set(how gateHow) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.how = how
-	for c := range g.ends {
-		c.Close()
-	}
-}
-
-func (g *gate) relay(c net.Conn) {
-	defer c.Close()
-	g.mu.Lock()
-	how := g.how
-	g.knocks++
-	g.ends[c] = true
-	g.mu.Unlock()
-	defer g.forget(c)
-	switch how {
-	case shut:
-		return
-	case hole:
-		io.Copy(io.Discard, c)
-		return
-	}
-	s, err := net.Dial("unix", g.socket)
-	if err != nil {
-		return
-	}
-	defer s.Close()
-	g.mu.Lock()
-	g.ends[s] = true
-	g.mu.Unlock()
-	defer g.forget(s)
-	go func() {
-		io.Copy(s, c)
-		s.Close()
-	}()
-	io.Copy(c, s)
-}
-
-func (g *gate) forget(c net.Conn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.ends, c)
-}
-
-func (g *gate) count() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.knocks
-}
-
-// dsn is the connection string of a database behind the gate.
-func (g *gate) dsn(database string) string {
-	return fmt.Sprintf("postgres://weir@%s/%s?sslmode=disable&connect_timeout=5", g.listener.Addr(), database)
-}
-
-// lockTable holds a table of a PostgreSQL database until release is called.
-func lockTable(t *testing.T, dsn, table string) (release func()) {
-	t.Helper()
-	conn, err := pgconn.Connect(context.Background(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(context.Background(), "BEGIN; LOCK TABLE "+table).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
-	release = func() { conn.Close(context.Background()) }
-	t.Cleanup(release)
-	return release
 }

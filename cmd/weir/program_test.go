@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,4 +63,30 @@ next:
 		n++
 	}
 	return sum, n
+}
+
+// ledgerOf reads the lines that weir prints at its end, by what they are of, as in "route=main", and checks that they balance.
+func ledgerOf(t *testing.T, text string) map[string]map[string]int {
+	t.Helper()
+	all := map[string]map[string]int{}
+	for _, line := range regexp.MustCompile(`(?m)^ledger ((route|destination)=\S+) (.*)$`).FindAllStringSubmatch(text, -1) {
+		a := map[string]int{}
+		for f := range strings.FieldsSeq(line[3]) {
+			key, value, _ := strings.Cut(f, "=")
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(line[0])
+			}
+			a[key] = n
+		}
+		in, out := a["received"]+a["created"], a["dropped"]+a["rejected"]+a["lost"]+a["delivered"]
+		if line[2] == "destination" {
+			in, out = a["delivered"]+a["resumed"], a["stored"]+a["rejected"]+a["lost"]+a["kept"]
+		}
+		if in != out || a["in_flight"] != 0 {
+			t.Errorf("the ledger of %s does not balance: %v", line[1], a)
+		}
+		all[line[1]] = a
+	}
+	return all
 }

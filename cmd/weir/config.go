@@ -90,7 +90,7 @@ func addConfigFlag(c *cobra.Command) {
 // usable says the document's Err.
 func loadSettings(c *cobra.Command) (*settings, *config.Document) {
 	s := newSettings()
-	opts := config.Options{NotYet: notYet}
+	opts := config.Options{NotYet: notYet, Stdin: c.InOrStdin()}
 	var doc *config.Document
 	if paths := configPaths(c); paths != nil {
 		doc = config.Load(s, opts, paths...)

@@ -1,10 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -18,6 +17,8 @@ type Options struct {
 	Env func(name string) (string, bool)
 	// Verbatim leaves ${…} as text: for files of strangers, who shall see neither the environment nor other files.
 	Verbatim bool
+	// Stdin is what the path "-" reads; nil: it is refused.
+	Stdin io.Reader
 }
 
 // A Document is what was read from all files, with the mistakes found so far.
@@ -38,31 +39,12 @@ type told struct {
 	what  string
 }
 
-// Load reads files into a value, given by pointer. A path may name a directory:
-// then its *.yaml are read in the order of their names. The document is always
-// returned; whether the value is usable says its Err.
-func Load(into any, opts Options, paths ...string) *Document {
-	d := newDocument(opts)
-	for _, path := range paths {
-		for _, name := range d.expandDir(path) {
-			text, err := readFile(name)
-			f := d.open(name)
-			if err != nil {
-				f.broken = true
-				d.add(Mistake{Place: Place{file: f}, What: err.Error()})
-				continue
-			}
-			d.parse(f, text)
-		}
-	}
-	d.decode(into)
-	return d
-}
-
 // Parse reads one text as if it were in a file of that name.
 func Parse(into any, opts Options, name string, text []byte) *Document {
 	d := newDocument(opts)
-	d.parse(d.open(name), text)
+	f := d.open(name)
+	f.split(text)
+	d.parse(f, text)
 	d.decode(into)
 	return d
 }
@@ -78,41 +60,6 @@ func (d *Document) open(name string) *file {
 	f := &file{name: name}
 	d.files = append(d.files, f)
 	return f
-}
-
-// expandDir lists the files that a path stands for.
-func (d *Document) expandDir(path string) []string {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}
-	}
-	names, err := filepath.Glob(filepath.Join(globQuote.Replace(path), "*.yaml"))
-	if err != nil || len(names) == 0 {
-		d.add(Mistake{Place: Place{file: &file{name: path}}, What: "no *.yaml in this directory"})
-	}
-	slices.Sort(names)
-	return names
-}
-
-var globQuote = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
-
-// largest is how long a file may be. Longer ones are something else.
-const largest = 1 << 20
-
-func readFile(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err == nil && info.Size() > largest {
-		return nil, fmt.Errorf("larger than %d MiB: no configuration file", largest>>20)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		var p *os.PathError
-		if errors.As(err, &p) {
-			err = fmt.Errorf("%s: %w", p.Op, p.Err)
-		}
-		return nil, err
-	}
-	return text, nil
 }
 
 // Readable reports whether all files are YAML, so that what is missing in the

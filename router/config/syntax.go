@@ -18,11 +18,9 @@ func (d *Document) parse(f *file, text []byte) {
 	before := len(d.mistakes)
 	defer func() { f.broken = len(d.mistakes) > before }()
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	f.lines = strings.Split(string(text), "\n")
 	f.findSecretBlocks()
 	for i, line := range f.lines {
-		f.lines[i] = strings.TrimSuffix(line, "\r")
-		if at := unreadable(f.lines[i]); at >= 0 {
+		if at := unreadable(line); at >= 0 {
 			p := Place{f, i + 1, utf8.RuneCountInString(line[:at]) + 1}
 			d.add(Mistake{Place: p, What: "this is no text that YAML can hold: UTF-8 without control characters", Hint: "save the file as UTF-8"})
 			return
@@ -38,13 +36,13 @@ func (d *Document) parse(f *file, text []byte) {
 		return
 	}
 	if err != nil {
-		d.add(f.explain(text, err))
+		d.add(d.explain(f, text, err))
 		return
 	}
 	if second, err := next(dec); err == nil {
 		d.add(Mistake{Place: f.at(second), What: "a second document in one file", Hint: "put it into a file of its own and give that with a further -c"})
 	} else if err != io.EOF {
-		d.add(f.explain(text, err))
+		d.add(d.explain(f, text, err))
 	}
 	top := root.Content[0]
 	if top.Kind == yaml.AliasNode || top.Style&yaml.TaggedStyle != 0 || top.Kind == yaml.ScalarNode && top.Tag != "!!null" || top.Kind == yaml.SequenceNode {
@@ -53,6 +51,14 @@ func (d *Document) parse(f *file, text []byte) {
 	}
 	if top.Kind == yaml.MappingNode {
 		f.root = top
+	}
+}
+
+// split parts a text into lines.
+func (f *file) split(text []byte) {
+	f.lines = strings.Split(strings.TrimPrefix(string(text), "\ufeff"), "\n")
+	for i, line := range f.lines {
+		f.lines[i] = strings.TrimSuffix(line, "\r")
 	}
 }
 
@@ -90,7 +96,7 @@ var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 // explain tells a syntax error in the words and at the place of who wrote it.
 // The library names the line where the surrounding construct began, if any, and
 // no column.
-func (f *file) explain(text []byte, err error) Mistake {
+func (d *Document) explain(f *file, text []byte, err error) Mistake {
 	said, line := err.Error(), 0
 	if m := yamlError.FindStringSubmatch(said); m != nil {
 		line, _ = strconv.Atoi(m[1])
@@ -98,7 +104,12 @@ func (f *file) explain(text []byte, err error) Mistake {
 	}
 	if name, ok := strings.CutPrefix(said, "unknown anchor '"); ok {
 		name = strings.TrimSuffix(name, "' referenced")
-		return Mistake{Place: f.first("*" + name), What: "no anchor is named " + name, Hint: "&" + name + " before the value it means"}
+		m := Mistake{Place: f.first("*" + name), What: "no anchor is named " + name, Hint: "&" + name + " before the value it means"}
+		if m.Other = d.anchored(f, name); m.Other.file != nil {
+			m.What = "no anchor is named " + name + " in this file, and those of other files do not count"
+			m.Hint = "the value itself, or &" + name + " before it in this file"
+		}
+		return m
 	}
 	switch {
 	case strings.Contains(said, "unexpected end of stream"):

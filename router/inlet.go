@@ -12,9 +12,10 @@ type inlet struct {
 	router  *Router
 	name    string
 	source  Source
-	index   int // in the ledger
-	routes  []*route
-	claims  []claim // of all its routes together
+	index   int      // in the ledger
+	routes  []*route // those that take everything, then those with a Match, then those with Else
+	all     int      // of routes, the first, take everything
+	claims  []claim  // of all its routes together
 	limits  Limits
 	slack   int // bytes that filters may add to a batch whatever else is going on, at most
 	largest int // message, in bytes
@@ -63,36 +64,27 @@ func rowsFor(n int) int {
 
 func (in *inlet) Deliver(b *Batch) {
 	r, n := in.router, len(b.live)
-	if n == 0 || len(in.routes) == 0 {
-		r.ledger.mu.Lock()
-		r.ledger.sources[in.index].Unrouted += uint64(n)
-		r.ledger.mu.Unlock()
-		b.receipt.expect(1)
-		b.receipt.settle(true)
-		b.free()
+	if n == 0 {
+		b.discard()
 		return
 	}
-	b.receipt.expect(len(in.routes))
 	r.metrics.batch.Observe(float64(n))
-	b.since = time.Now().UnixNano()
+	d := divisions.Get().(*division)
+	defer d.recycle()
+	in.divide(d, b)
 	r.ledger.mu.Lock()
-	for _, rt := range in.routes {
-		r.ledger.routes[rt.index].take(n)
+	r.ledger.sources[in.index].Unrouted += uint64(d.unrouted)
+	for _, each := range d.batches {
+		r.ledger.routes[each.route.index].take(len(each.live))
 	}
 	r.ledger.mu.Unlock()
-	// Copies are made before any filter sees the original.
-	var first [8]*Batch
-	all := append(first[:0], b)
-	for range in.routes[1:] {
-		all = append(all, b.copy())
+	if len(d.batches) == 0 {
+		b.discard()
+		return
 	}
-	for i, rt := range in.routes {
-		all[i].route = rt
-		all[i].hold.claims = rt.claims
-		all[i].mark.Sender = rt.sender(b.mark.Sender)
-	}
-	for _, b := range all {
-		r.pass(b)
+	d.batches[0].receipt.expect(len(d.batches))
+	for _, each := range d.batches {
+		r.pass(each)
 	}
 }
 
@@ -129,28 +121,17 @@ func (in *inlet) Truncated(n int) {
 	l.sources[in.index].Truncated += uint64(n)
 }
 
-// copy returns a batch for a further route: own structs, shared bytes. What it
-// holds was reserved with the original.
-func (b *Batch) copy() *Batch {
-	c := takeBatch(b.limit, b.hold)
-	b.mem.refs.Add(1)
-	c.base, c.since, c.mark, c.receipt = b.mem, b.since, b.mark, b.receipt
-	for i, m := range b.live {
-		last := len(c.rows) - 1
-		if last < 0 || len(c.rows[last]) == cap(c.rows[last]) {
-			c.rows = append(c.rows, takeRows(rowClass(i)))
-			last++
-		}
-		c.rows[last] = append(c.rows[last], *m)
-		c.live = append(c.live, &c.rows[last][len(c.rows[last])-1])
-	}
-	return c
-}
-
 // free gives back all that the batch holds.
 func (b *Batch) free() {
 	b.hold.budget.give(b.hold.claims, b.hold.size)
 	b.recycle()
+}
+
+// discard is the end of a batch of which no route takes anything.
+func (b *Batch) discard() {
+	b.receipt.expect(1)
+	b.receipt.settle(true)
+	b.free()
 }
 
 // recycle returns the batch and its memory to the pools; its reservation has gone.

@@ -5,14 +5,19 @@ import (
 	"sync/atomic"
 )
 
-// A Route takes the messages of its sources through a chain of filters to its
+// A Route takes the messages of its sources, or those that match, through a chain of filters to its
 // destinations.
 type Route struct {
 	Name    string
 	From    []string // names of sources
+	Match   *Match   // what it takes, as the source parsed it; nil: everything
+	Else    bool     // takes instead what no route without Else takes of the same source
 	Filters []Stage  // in order
 	To      []string // names of destinations
 }
+
+// choosy reports whether the route may leave messages of its sources to others.
+func (rt *Route) choosy() bool { return rt.Match != nil || rt.Else }
 
 // A Stage is a filter's place in a chain. Filters has one instance for each
 // lane; a filter that keeps state has the same one in every lane and takes turns.

@@ -175,6 +175,7 @@ func (r *Router) addSources(c Config) error {
 				lines = min(lines, max(1, o.writers[0].flush.Messages))
 			}
 		}
+		in.order()
 		room := share / (4 * max(1, len(in.routes)))
 		if filtered {
 			in.largest, in.slack = s.MaxMessage, room/4

@@ -16,7 +16,7 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-// A model is a random router: sources, routes that share them, filters that
+// A model is a random router: sources, routes that share or choose from them, filters that
 // drop, reject, skip, hold, grow, create and choose, destinations that fail in all the ways
 // there are. Whatever happens, the ledger balances, each message has one fate
 // for each destination, and a source's messages keep their order.
@@ -24,8 +24,9 @@ type model struct {
 	rng     *rand.Rand
 	mu      sync.Mutex // of rng
 	sent    map[string]int
-	made    map[string]int // by filters, by what they call their messages
-	routing bool           // filters choose destinations
+	severe  map[string]*[8]int // sent, by severity
+	made    map[string]int     // by filters, by what they call their messages
+	routing bool               // filters choose destinations
 	dests   []stored
 	letters Letters
 }
@@ -59,7 +60,7 @@ func TestLedgerBalancesWhateverHappens(t *testing.T) {
 }
 
 func runModel(t *testing.T, seed uint64) {
-	m := &model{rng: rand.New(rand.NewPCG(seed, 7)), sent: map[string]int{}, made: map[string]int{}}
+	m := &model{rng: rand.New(rand.NewPCG(seed, 7)), sent: map[string]int{}, severe: map[string]*[8]int{}, made: map[string]int{}}
 	m.routing = m.chance(30)
 	m.letters.Fails = func() error {
 		if m.chance(5) {
@@ -67,7 +68,7 @@ func runModel(t *testing.T, seed uint64) {
 		}
 		return nil
 	}
-	c := router.Config{Memory: int64(m.upTo(4)) << 19, Lanes: m.upTo(3), Drain: time.Hour, DeadLetters: &m.letters}
+	c := router.Config{Memory: int64(1+m.upTo(3)) << 19, Lanes: m.upTo(3), Drain: time.Hour, DeadLetters: &m.letters}
 	hopeless := m.chance(10) // one destination never works again: the drain ends
 	if hopeless {
 		c.Drain = 10 * time.Second
@@ -83,6 +84,7 @@ func runModel(t *testing.T, seed uint64) {
 	}
 	nSources := m.upTo(3)
 	for i := range nSources {
+		m.severe[fmt.Sprint("s", i)] = new([8]int)
 		c.Sources = append(c.Sources, router.SourceConfig{Name: fmt.Sprint("s", i), MaxMessage: 4096, Source: m.source(fmt.Sprint("s", i))})
 	}
 	stages := map[string]router.Stage{} // a filter is the same in all routes
@@ -93,8 +95,14 @@ func runModel(t *testing.T, seed uint64) {
 		}
 		stages[stage.Name] = stage
 	}
-	for i := range m.upTo(3) {
+	for i := range m.upTo(5) {
 		rt := router.Route{Name: fmt.Sprint("r", i), From: []string{fmt.Sprint("s", i%nSources)}, To: []string{fmt.Sprint("d", i%nDests)}}
+		switch m.upTo(4) {
+		case 1:
+			rt.Match = &router.Match{Severities: uint8(m.upTo(255))}
+		case 2:
+			rt.Else = true
+		}
 		for _, extra := range c.Destinations {
 			if extra.Name != rt.To[0] && m.chance(30) {
 				rt.To = append(rt.To, extra.Name)
@@ -137,6 +145,7 @@ func (m *model) source(name string) router.Source {
 				m.mu.Lock()
 				msg.Text = b.Copy(fmt.Appendf(nil, "%s:%06d", name, m.sent[name]))
 				m.sent[name]++
+				m.severe[name][msg.Severity]++
 				m.mu.Unlock()
 			}
 			in.Deliver(b)
@@ -304,16 +313,38 @@ func lostTo(l router.Ledger, reason string) (n uint64) {
 	return n
 }
 
+// takes is how many messages a route is to receive.
+func (m *model) takes(c router.Config, rt router.Route) (n int) {
+	for severity, sent := range m.severe[rt.From[0]] {
+		taken := func(other router.Route) bool {
+			return other.From[0] == rt.From[0] && !other.Else && (other.Match == nil || other.Match.Severities>>severity&1 != 0)
+		}
+		if !rt.Else && taken(rt) || rt.Else && !slices.ContainsFunc(c.Routes, taken) {
+			n += sent
+		}
+	}
+	return n
+}
+
 func (m *model) verify(t *testing.T, c router.Config, l router.Ledger) {
 	t.Helper()
 	Balanced(t, l)
 	received := map[string]uint64{}
 	for i, a := range l.Routes {
-		if want := m.sent[c.Routes[i].From[0]]; a.Income != uint64(want) {
+		if want := m.takes(c, c.Routes[i]); a.Income != uint64(want) {
 			t.Errorf("route %s received %d of %d", a.Name, a.Income, want)
 		}
 		for _, to := range c.Routes[i].To {
 			received[to] += a.Sum(router.FateDelivered)
+		}
+	}
+	for _, s := range c.Sources {
+		want := m.takes(c, router.Route{From: []string{s.Name}, Else: true})
+		if slices.ContainsFunc(c.Routes, func(rt router.Route) bool { return rt.Else && rt.From[0] == s.Name }) {
+			want = 0
+		}
+		if n := l.Sources[s.Name].Unrouted; n != uint64(want) {
+			t.Errorf("source %s: %d unrouted, want %d", s.Name, n, want)
 		}
 	}
 	rejected, doubts := uint64(0), uint64(0)

@@ -11,6 +11,7 @@ import (
 // templates.
 //
 //	hostname         one of the message's own keys (KeyNames)
+//	tag              who sent it, as RFC 3164 section 4.1.3 writes it: app_name[proc_id], without the brackets where there is no proc_id
 //	fields           all fields, as a JSON object
 //	fields.NAME      the field of that name, dots and all; or else the path NAME through objects
 //	sd.ID            the parameters of that structured-data element, as a JSON object
@@ -27,6 +28,7 @@ type RefKind uint8
 
 const (
 	RefKey RefKind = iota
+	RefTag
 	RefFields
 	RefField
 	RefElement
@@ -47,7 +49,10 @@ func ParseRef(s string) (Ref, error) {
 			return Ref{Kind: RefParam, ID: rest[:i], Name: rest[i+1:]}, nil
 		}
 	}
-	if s == "fields" {
+	switch s {
+	case "tag":
+		return Ref{Kind: RefTag}, nil
+	case "fields":
 		return Ref{Kind: RefFields}, nil
 	}
 	if i := slices.Index(KeyNames[:], s); i > 0 {
@@ -62,7 +67,7 @@ func ParseRef(s string) (Ref, error) {
 // commonNames are what other programs call the message's keys.
 var commonNames = map[string]string{
 	"host": "hostname", "level": "severity", "priority": "severity", "msg": "message", "text": "message", "program": "app_name",
-	"appname": "app_name", "tag": "app_name", "pid": "proc_id", "procid": "proc_id", "msgid": "msg_id", "time": "timestamp",
+	"appname": "app_name", "programname": "app_name", "syslogtag": "tag", "pid": "proc_id", "procid": "proc_id", "msgid": "msg_id", "time": "timestamp",
 	"ts": "timestamp", "received": "received_at", "sd": "structured_data", "address": "peer",
 }
 
@@ -79,6 +84,8 @@ func (r *Ref) Append(dst []byte, m *Message) ([]byte, bool) {
 			return AppendTime(dst, m.Timestamp), true
 		}
 		return AppendKey(dst, m, r.Key)
+	case RefTag:
+		return appendTag(dst, m)
 	case RefFields:
 		if len(m.Fields) > 0 {
 			return AppendFields(dst, m.Fields), true
@@ -100,6 +107,18 @@ func (r *Ref) Append(dst []byte, m *Message) ([]byte, bool) {
 		}
 	}
 	return dst, false
+}
+
+// appendTag appends app_name[proc_id]. Without an app_name there is no tag.
+func appendTag(dst []byte, m *Message) ([]byte, bool) {
+	if len(m.AppName) == 0 {
+		return dst, false
+	}
+	dst = append(dst, m.AppName...)
+	if len(m.ProcID) > 0 {
+		dst = append(append(append(dst, '['), m.ProcID...), ']')
+	}
+	return dst, true
 }
 
 // Element is the structured-data element that a RefElement or RefParam names, or nil.

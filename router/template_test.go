@@ -42,6 +42,13 @@ func TestTemplate(t *testing.T) {
 	check("${timestamp:%Y_%m_%d}", "2026_03_09")
 	check("${received_at:%H:%M:%S %j %e %b %a %u %y %% %s}", "03:04:05 002  2 Jan Fri 5 26 % 1767323045")
 	check("${timestamp:%G-W%V %F %T %A %B}", "2026-W11 2026-03-09 14:05:06 Monday March")
+	check("[${tag:-none}]", "[none]")
+	m.ProcID = []byte("12")
+	check("${tag}", "")
+	m.AppName = []byte("sshd")
+	check("${tag}:", "sshd[12]:")
+	m.ProcID = []byte{}
+	check("${tag}: ${message}", "sshd: hello")
 	m.Timestamp = NoTime
 	check("${timestamp:%Y:-undated}", "undated")
 }

@@ -121,6 +121,13 @@ func refCell(r *router.Ref, m *router.Message, s *scratch) cell {
 			return cell{kind: cellText, data: p.Value}
 		}
 		return cell{}
+	case router.RefTag:
+		from := len(s.buf)
+		var ok bool
+		if s.buf, ok = r.Append(s.buf, m); !ok {
+			return cell{}
+		}
+		return cell{kind: cellText, data: s.buf[from:]}
 	case router.RefFields:
 		if len(m.Fields) == 0 {
 			return cell{}
@@ -220,7 +227,7 @@ func (c *column) natural() cellKind {
 		return cellJSON
 	case c.ref.Kind == router.RefField:
 		return cellString
-	case c.ref.Kind == router.RefParam:
+	case c.ref.Kind == router.RefParam, c.ref.Kind == router.RefTag:
 		return cellText
 	}
 	switch c.ref.Key {

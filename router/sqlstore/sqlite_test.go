@@ -73,6 +73,17 @@ func TestSQLiteStoresEveryColumn(t *testing.T) {
 	d.want("SELECT name FROM sqlite_schema WHERE type = 'index'", "logs_received_at_idx")
 }
 
+// Without a process number there are no empty brackets, and without a name there is no tag.
+func TestTagIsWhoSentIt(t *testing.T) {
+	d := openLite(t, Config{Columns: columns("who", "tag", "line", Column{Template: "${tag:-?}: ${message}"})})
+	nameless, whole := message("a"), message("b")
+	nameless.AppName = nil
+	unnumbered := message("c")
+	unnumbered.ProcID = nil
+	d.mustWrite(nameless, whole, unnumbered)
+	d.want("SELECT * FROM logs", "NULL|?: a", "shopd[8710]|shopd[8710]: b", "shopd|shopd: c")
+}
+
 func TestSQLiteTransactionIsAllOrNothing(t *testing.T) {
 	d := openLite(t, Config{})
 	for _, n := range []int{1, 9, 10, 11, 49, 50, 51, 110, 1000} {

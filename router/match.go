@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/netip"
 	"regexp"
+	"slices"
 )
 
 // A Match says which messages a route takes. It looks at what the parser made
@@ -59,12 +60,15 @@ func (m *Match) Matches(msg *Message) bool {
 		(len(m.Regex) == 0 || found(m.Regex, msg.Text))
 }
 
-// Everything reports whether m has no condition, so that it takes every message.
+// Everything reports whether it is plain to see that m takes every message.
 func (m *Match) Everything() bool {
-	return m == nil || m.Severities == 0 && m.Facilities == 0 && len(m.AppName) == 0 && len(m.Hostname) == 0 && len(m.Source) == 0 &&
-		len(m.Listener) == 0 && len(m.Peer) == 0 && len(m.ProcID) == 0 && len(m.MsgID) == 0 && len(m.Contains) == 0 &&
-		len(m.Regex) == 0 && len(m.Not) == 0 && len(m.Any) == 0
+	return m == nil || (m.Severities == 0 || m.Severities == 1<<8-1) && (m.Facilities == 0 || m.Facilities&(1<<24-1) == 1<<24-1) &&
+		allFit(m.AppName) && allFit(m.Hostname) && allFit(m.Source) && allFit(m.Listener) && allFit(m.ProcID) && allFit(m.MsgID) &&
+		len(m.Peer) == 0 && len(m.Contains) == 0 && len(m.Regex) == 0 && len(m.Not) == 0 && (len(m.Any) == 0 || slices.ContainsFunc(m.Any, func(a Match) bool { return a.Everything() }))
 }
+
+// allFit reports whether every value fits one of the list, or there is none.
+func allFit(list []Glob) bool { return len(list) == 0 || slices.ContainsFunc(list, Glob.Everything) }
 
 func oneTakes(list []Match, msg *Message) bool {
 	for i := range list {

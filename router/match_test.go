@@ -120,6 +120,11 @@ func TestMatchEverythingIsWhatHasNoCondition(t *testing.T) {
 	if !none.Everything() || !none.Matches(asa()) || !(&Match{}).Everything() {
 		t.Error("no match takes not everything")
 	}
+	for _, m := range []Match{{Facilities: 1<<24 - 1, Severities: 255}, {AppName: globs("x", "**")}, {Any: []Match{{Severities: 1}, {}}}} {
+		if !m.Everything() {
+			t.Errorf("%+v takes everything", m)
+		}
+	}
 	for _, m := range []Match{{Facilities: 1}, {Severities: 1}, {Hostname: globs("a")}, {AppName: globs("a")}, {ProcID: globs("a")}, {MsgID: globs("a")},
 		{Source: globs("a")}, {Listener: globs("a")}, {Peer: prefixes("::/0")}, {Contains: []string{"a"}}, {Regex: expressions("a")},
 		{Not: []Match{{Severities: 1}}}, {Any: []Match{{Severities: 1}}}} {

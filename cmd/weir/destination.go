@@ -85,6 +85,14 @@ func (d *destination) UnmarshalConfig(v *config.Value) {
 	v.Decode((*plain)(d))
 }
 
+// Keys are those by which its kind is known.
+func (d *destination) Keys() (keys []string) {
+	for _, k := range destinationKinds {
+		keys = append(keys, k.key)
+	}
+	return keys
+}
+
 func (d *destination) Check() []config.Problem {
 	var bad []config.Problem
 	if c, ok := d.Kind.(config.Checker); ok {

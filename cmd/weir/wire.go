@@ -11,6 +11,15 @@ import (
 
 var goodName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
 
+// checkNames tells of names that cannot be labels of metrics and parts of paths.
+func checkNames[T any](doc *config.Document, all config.Map[T]) {
+	for _, e := range all {
+		if !goodName.MatchString(e.Name) {
+			doc.Errorf(e.Place, "letters, digits, _ - and . (at most 63)", "%q is no name", e.Name)
+		}
+	}
+}
+
 // wire checks what no part can check alone: limits of the whole, and the names
 // by which things hang together.
 func (s *settings) wire(doc *config.Document) {
@@ -23,29 +32,21 @@ func (s *settings) wire(doc *config.Document) {
 	if s.StateDir == "" {
 		doc.Errorf(doc.At("state_dir"), "/var/lib/weir", "no directory")
 	}
-	used, strange := map[string]bool{}, map[string]bool{}
-	names := func(kind string, names []string) {
-		for _, n := range names {
-			if !goodName.MatchString(n) {
-				doc.Errorf(doc.At(kind, n), "letters, digits, _ - and . (at most 63)", "%q is no name", n)
-			}
-		}
-	}
-	names("sources", s.Sources.Names())
-	names("filters", s.Filters.Names())
-	names("destinations", s.Destinations.Names())
-	names("routes", s.Routes.Names())
+	used := map[string]bool{}
+	checkNames(doc, s.Sources)
+	checkNames(doc, s.Filters)
+	checkNames(doc, s.Destinations)
+	checkNames(doc, s.Routes)
 	for _, r := range s.Routes {
 		refer := func(key, kind, section string, list, known []string, once bool) {
-			if len(known) == 0 && doc.Has(section) {
-				return // it did not decode: that is told already
+			if doc.Stray() || len(known) == 0 && doc.Wrong(section) {
+				return // it did not decode, or stands elsewhere: that is told already
 			}
 			for i, name := range list {
 				at := doc.At("routes", r.Name, key, fmt.Sprint(i))
 				switch {
 				case !slices.Contains(known, name):
 					doc.Unknown(at, kind, name, known)
-					strange[section] = true // one that seems unused may be meant
 				case once && slices.Contains(list[:i], name):
 					doc.Errorf(at, "once", "route %s names %s twice", r.Name, name)
 				}
@@ -56,16 +57,22 @@ func (s *settings) wire(doc *config.Document) {
 		refer("filters", "filter", "filters", r.Value.Filters, s.Filters.Names(), false)
 		refer("to", "destination", "destinations", r.Value.To, s.Destinations.Names(), true)
 	}
-	if len(s.Routes) == 0 && !doc.Has("routes") {
-		doc.Errorf(doc.At("routes"), "routes: {main: {from: […], to: […]}}", "no route: nothing would be moved")
+	switch {
+	case doc.Empty():
+		doc.Errorf(doc.At(), "sources:, destinations: and routes:, as weir.example.yaml has them", "there is no setting in it")
+	case len(s.Routes) == 0 && !doc.Wrong("routes") && !doc.Stray():
+		doc.Errorf(doc.At("routes"), "routes: {main: {from: [SOURCE], to: [DESTINATION]}}", "no route: nothing would be moved")
+	}
+	if len(s.Routes) == 0 || doc.Wrong("routes") || doc.Stray() {
+		return // what seems unused may be meant
 	}
 	unused := func(section, what string, place config.Place, name string) {
-		if !used[section+"."+name] && !strange[section] {
+		if !used[section+"."+name] {
 			doc.Warnf(place, "name it in a route, or remove it", "%s %s is used by no route", what, name)
 		}
 	}
 	for _, e := range s.Sources {
-		if !used["sources."+e.Name] && !strange["sources"] {
+		if !used["sources."+e.Name] {
 			doc.Warnf(e.Place, "name it in the from: of a route, or remove it", "no route takes what source %s brings: it would be counted as unrouted", e.Name)
 		}
 	}

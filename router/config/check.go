@@ -23,7 +23,7 @@ func (d *decoder) check(f *file, n *yaml.Node, out reflect.Value) {
 		return
 	}
 	for _, p := range c.Check() {
-		at, there := find(n, p.Path)
+		at, there := d.find(f, n, p.Path)
 		if d.strange[n] && (!there || p.Path == "" || d.doc.mistaken(f.at(at))) {
 			continue
 		}
@@ -32,10 +32,13 @@ func (d *decoder) check(f *file, n *yaml.Node, out reflect.Value) {
 }
 
 // find is the node that a problem's path leads to; if it is not there, the deepest
-// on the way.
-func find(n *yaml.Node, path string) (at *yaml.Node, there bool) {
+// on the way. What is behind an alias that is a mistake is not there.
+func (d *decoder) find(f *file, n *yaml.Node, path string) (at *yaml.Node, there bool) {
 	for range deepest {
 		if n.Kind == yaml.AliasNode {
+			if d.doc.mistaken(f.at(n)) {
+				return n, false
+			}
 			n = n.Alias
 			continue
 		}

@@ -36,12 +36,16 @@ const (
 
 // A decoder puts the nodes of files into Go values.
 type decoder struct {
-	doc     *Document
-	values  int
-	depth   int
-	stopped bool
-	strange map[*yaml.Node]bool // mappings with keys that are none or values that are not what they should be
-	refused map[*yaml.Node]bool // values that their Unmarshaler complained about
+	doc      *Document
+	values   int
+	depth    int
+	stopped  bool
+	open     []*yaml.Node        // what is being decoded, from the top: an alias to one of them has no end
+	homes    []home              // mappings that were decoded into structs
+	sections []string            // keys of the whole
+	strays   []stray             // keys that are none where they stand, to be told when all homes are known
+	strange  map[*yaml.Node]bool // mappings with keys that are none or values that are not what they should be
+	refused  map[*yaml.Node]bool // values that their Unmarshaler complained about
 }
 
 // decode lays all files into one value.
@@ -51,6 +55,9 @@ func (d *Document) decode(into any) {
 		panic("BUG: config.Load wants a pointer to a struct")
 	}
 	dec := &decoder{doc: d, strange: map[*yaml.Node]bool{}, refused: map[*yaml.Node]bool{}}
+	for _, k := range fieldsOf(out.Elem(), nil) {
+		dec.sections = append(dec.sections, k.name)
+	}
 	seen := map[string]Place{}
 	ok, strange := true, false
 	for _, f := range d.files {
@@ -59,6 +66,7 @@ func (d *Document) decode(into any) {
 			strange = strange || dec.strange[f.root]
 		}
 	}
+	dec.tellStrays()
 	if ok && !strange && d.Readable() {
 		dec.required(d.top(), "", out.Elem())
 		for _, f := range d.files {
@@ -101,17 +109,29 @@ func (d *decoder) enter(f *file, n *yaml.Node) (*yaml.Node, bool) {
 		return n, false
 	}
 	if d.values++; d.values > mostValues || d.depth > deepest {
-		d.stopped = true
-		return n, d.fail(f, n, "", "the file unfolds to too much: aliases in aliases, or too deep")
+		d.stopped, f.broken = true, true // what is missing may be in what was not read
+		hint := ""
+		if d.aliased() {
+			hint = "the values themselves in place of aliases to aliases"
+		}
+		return n, d.fail(f, n, hint, "the file unfolds to too much: aliases in aliases, or too deep")
 	}
-	return d.follow(f, n)
+	n, ok := d.follow(f, n)
+	d.open = append(d.open, n)
+	return n, ok
 }
 
-func (d *decoder) leave() { d.depth-- }
+func (d *decoder) leave() {
+	d.depth--
+	if !d.stopped {
+		d.open = d.open[:len(d.open)-1]
+	}
+}
 
 // value decodes one node and reports whether the value is as written, but for
 // unknown keys.
 func (d *decoder) value(f *file, n *yaml.Node, path string, out reflect.Value, opt options) bool {
+	d.doc.places[path] = spot{f, n} // it is there, whatever it is
 	n, ok := d.enter(f, n)
 	defer d.leave()
 	if !ok {
@@ -182,6 +202,9 @@ func (d *decoder) follow(f *file, n *yaml.Node) (*yaml.Node, bool) {
 		if n.Kind != yaml.AliasNode {
 			return n, true
 		}
+		if slices.Contains(d.open, n.Alias) {
+			return n, d.fail(f, n, "", "this alias means a value that it is itself a part of")
+		}
 		n = n.Alias
 	}
 	return n, d.fail(f, n, "", "this alias leads to itself")
@@ -191,7 +214,8 @@ func (d *decoder) follow(f *file, n *yaml.Node) (*yaml.Node, bool) {
 // already, from this mapping or from files before.
 func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, seen map[string]Place) bool {
 	known := fieldsOf(out, nil)
-	ok := true
+	d.homes = append(d.homes, home{path, out})
+	ok, empty := true, ""
 	plain := d.pairs(f, n, func(key, val *yaml.Node) {
 		name := key.Value
 		i := slices.IndexFunc(known, func(k field) bool { return k.name == name })
@@ -199,13 +223,17 @@ func (d *decoder) fields(f *file, n *yaml.Node, path string, out reflect.Value, 
 		case i < 0 && path == "" && strings.HasPrefix(name, "x-"):
 			return
 		case i < 0:
-			d.unknown(f, key, val, path, known)
+			d.unknown(stray{f: f, key: key, val: val, path: path, known: known, flow: n.Style&yaml.FlowStyle != 0, behind: empty})
 			d.strange[n] = true
 			return
+		}
+		if empty = ""; val.Tag == "!!null" && known[i].value.Type().Implements(namedType) {
+			empty = name
 		}
 		first, twice := seen[name]
 		if twice && !(first.file != f && known[i].value.Type().Implements(namedType)) {
 			d.doc.add(Mistake{Place: f.at(key), What: fmt.Sprintf("%s is there twice", words(path+name)), Other: first, Hint: "remove one of them"})
+			d.doc.stray = d.doc.stray || path == "" && val.Kind == yaml.MappingNode
 			ok = false
 			return
 		}
@@ -234,31 +262,13 @@ func (d *decoder) pairs(f *file, n *yaml.Node, each func(key, val *yaml.Node)) (
 		case key.Kind != yaml.ScalarNode:
 			ok = d.fail(f, key, "", "a key must be a plain word")
 			continue
+		case strings.TrimFunc(key.Value, oddSpace) != key.Value:
+			ok = d.fail(f, key, "an ordinary space", "beside this key is a space that is none to YAML, as word processors and web pages have it")
+			continue
 		}
 		each(key, n.Content[i+1])
 	}
 	return ok
-}
-
-func (d *decoder) unknown(f *file, key, val *yaml.Node, path string, known []field) {
-	for _, pattern := range d.doc.opts.NotYet {
-		if matches(strings.Split(pattern, "."), strings.Split(path+key.Value, sep)) {
-			d.fail(f, key, "remove it", "%s is not in this version of weir", words(path+key.Value))
-			return
-		}
-	}
-	names := make([]string, len(known))
-	for i, k := range known {
-		names[i] = k.name
-	}
-	where := ""
-	if path != "" {
-		where = " in " + words(path)
-	}
-	if secretKey.MatchString(nearest(key.Value, names)) {
-		f.hide(val.Value)
-	}
-	d.fail(f, key, suggest(key.Value, names), "unknown key %q%s", key.Value, where)
 }
 
 // matches compares a path with a pattern in which * is any one key.
@@ -275,7 +285,10 @@ func (d *decoder) required(at Place, path string, out reflect.Value) bool {
 			if path != "" {
 				what = fmt.Sprintf("%s: %s is missing", words(path), k.name)
 			}
-			d.doc.add(Mistake{Place: at, What: what, Hint: "add " + k.name + ":"})
+			if t := (told{at, k.name}); !d.doc.told[t] { // of an alias, once
+				d.doc.told[t] = true
+				d.doc.add(Mistake{Place: at, What: what, Hint: "add " + k.name + ":"})
+			}
 			ok = false
 		}
 	}
@@ -288,15 +301,20 @@ func (d *decoder) named(f *file, n *yaml.Node, path string, out reflect.Value) b
 		return true
 	}
 	if n.Kind != yaml.MappingNode {
-		return d.fail(f, n, "", "%s: want names and their values, got %s", words(path), describe(n))
+		return d.fail(f, n, nameHint(n), "%s: want names and their values, got %s", words(path), describe(n))
 	}
 	seen := map[string]Place{}
 	for i := range out.Len() {
 		e := out.Index(i)
 		seen[e.FieldByName("Name").String()] = e.FieldByName("Place").Interface().(Place)
 	}
-	ok := true
+	ok, before := true, ""
 	plain := d.pairs(f, n, func(key, val *yaml.Node) {
+		if d.misplaced(f, key, val, path, before, out) {
+			ok = false
+			return
+		}
+		before = key.Value
 		if first, twice := seen[key.Value]; twice {
 			d.doc.add(Mistake{Place: f.at(key), What: fmt.Sprintf("%s is there twice", words(path+key.Value)), Other: first, Hint: "rename or remove one of them"})
 			ok = false
@@ -338,6 +356,9 @@ func defaults(out reflect.Value) {
 }
 
 func (d *decoder) fail(f *file, n *yaml.Node, hint, format string, args ...any) bool {
+	if d.aliased() && d.doc.mistaken(f.at(n)) { // told already, of another place that means the same value
+		return false
+	}
 	d.doc.add(Mistake{Place: f.at(n), What: fmt.Sprintf(format, args...), Hint: hint})
 	return false
 }

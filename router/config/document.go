@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -29,6 +30,8 @@ type Document struct {
 	places   map[string]spot
 	mistakes []Mistake
 	told     map[told]bool
+	tops     []string // keys at the top, to know files of other programs by
+	stray    bool     // there are keys at the top, or sections, that are out of place
 	revealed []string // pairs: what a ${file:…} gave, and what to show for it
 }
 
@@ -41,7 +44,7 @@ type told struct {
 
 // Parse reads one text as if it were in a file of that name.
 func Parse(into any, opts Options, name string, text []byte) *Document {
-	d := newDocument(opts)
+	d := newDocument(into, opts)
 	f := d.open(name)
 	f.split(text)
 	d.parse(f, text)
@@ -49,11 +52,18 @@ func Parse(into any, opts Options, name string, text []byte) *Document {
 	return d
 }
 
-func newDocument(opts Options) *Document {
+func newDocument(into any, opts Options) *Document {
 	if opts.Env == nil {
 		opts.Env = os.LookupEnv
 	}
-	return &Document{opts: opts, places: map[string]spot{}, told: map[told]bool{}}
+	d := &Document{opts: opts, places: map[string]spot{}, told: map[told]bool{}}
+	if opts.Verbatim { // some other kind of file
+		return d
+	}
+	for _, k := range fieldsOf(reflect.ValueOf(into).Elem(), nil) {
+		d.tops = append(d.tops, k.name)
+	}
+	return d
 }
 
 func (d *Document) open(name string) *file {
@@ -71,6 +81,15 @@ func (d *Document) Readable() bool {
 		}
 	}
 	return len(d.files) > 0
+}
+
+// Stray reports whether sections, or what may be meant as such, are out of place:
+// what seems to be missing may be in them.
+func (d *Document) Stray() bool { return d.stray }
+
+// Empty reports whether no file holds a setting.
+func (d *Document) Empty() bool {
+	return !slices.ContainsFunc(d.files, func(f *file) bool { return f.root != nil })
 }
 
 // Files are the names of the files that were read.
@@ -122,10 +141,38 @@ func (d *Document) top() Place {
 	return Place{file: d.files[0]}
 }
 
-// Has reports whether the files have a value there.
+// Has reports whether the files have a value there, and not just a key.
 func (d *Document) Has(keys ...string) bool {
-	_, ok := d.places[strings.Join(keys, sep)+sep]
-	return ok
+	s, ok := d.places[strings.Join(keys, sep)+sep]
+	return ok && s.node.Tag != "!!null"
+}
+
+// Wrong reports whether there is a mistake in that section at the top.
+func (d *Document) Wrong(section string) bool {
+	for _, f := range d.files {
+		if f.root == nil {
+			continue
+		}
+		in := false
+		from := 0
+		for i := 0; i+1 < len(f.root.Content); i += 2 {
+			key := f.root.Content[i]
+			if in && d.wrongBetween(f, from, key.Line) {
+				return true
+			}
+			in, from = key.Value == section, key.Line
+		}
+		if in && d.wrongBetween(f, from, len(f.lines)+1) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Document) wrongBetween(f *file, from, to int) bool {
+	return slices.ContainsFunc(d.mistakes, func(m Mistake) bool {
+		return m.Place.file == f && !m.Warning && m.Place.Line >= from && (m.Place.Line < to || from == to)
+	})
 }
 
 func (d *Document) add(m Mistake) {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -72,13 +73,30 @@ func (p Place) quote(b *strings.Builder) {
 			line = line[:cut] + "…"
 		}
 	}
-	pad := strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return r
-		}
-		return ' '
-	}, printable(line[:before]))
-	fmt.Fprintf(b, "\n    %s\n    %s^", printable(strings.TrimRight(line, " \t\r")), pad)
+	var pad strings.Builder
+	for _, r := range printable(line[:before]) {
+		pad.WriteString(blanks(r))
+	}
+	fmt.Fprintf(b, "\n    %s\n    %s^", printable(strings.TrimRight(line, " \t\r")), pad.String())
+}
+
+// wide are the characters that take two columns of a terminal.
+var wide = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, {
+	R16: []unicode.Range16{{Lo: 0x3001, Hi: 0x303e, Stride: 1}, {Lo: 0xff01, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f900, Hi: 0x1f9ff, Stride: 1}},
+}}
+
+// blanks are as wide as a character.
+func blanks(r rune) string {
+	switch {
+	case r == '\t':
+		return "\t"
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return ""
+	case unicode.In(r, wide...):
+		return "  "
+	}
+	return " "
 }
 
 // printable keeps control characters of a file off the terminal.

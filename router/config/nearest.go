@@ -59,9 +59,10 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// fold takes away what people mix up: case, dash and underscore.
+// fold takes away what people mix up: case, dash and underscore, and what word
+// processors make of quotes.
 func fold(s string) string {
-	return strings.ReplaceAll(strings.ToLower(s), "-", "_")
+	return strings.ReplaceAll(strings.ToLower(strings.Trim(s, "“”„‘’")), "-", "_")
 }
 
 // distance counts the edits (insert, delete, replace, swap of neighbours) from a to b.

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -19,10 +20,18 @@ func (d *Document) parse(f *file, text []byte) {
 	defer func() { f.broken = len(d.mistakes) > before }()
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	f.findSecretBlocks()
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		d.add(Mistake{Place: Place{file: f}, What: "the file is in UTF-16", Hint: "save it as UTF-8"})
+		return
+	}
 	for i, line := range f.lines {
 		if at := unreadable(line); at >= 0 {
-			p := Place{f, i + 1, utf8.RuneCountInString(line[:at]) + 1}
-			d.add(Mistake{Place: p, What: "this is no text that YAML can hold: UTF-8 without control characters", Hint: "save the file as UTF-8"})
+			if m, is := d.notOurs(f, text, nil); is {
+				d.add(m)
+				return
+			}
+			what, hint := tellUnreadable(line[at:])
+			d.add(Mistake{Place: Place{f, i + 1, utf8.RuneCountInString(line[:at]) + 1}, What: what, Hint: hint})
 			return
 		}
 	}
@@ -36,7 +45,16 @@ func (d *Document) parse(f *file, text []byte) {
 		return
 	}
 	if err != nil {
-		d.add(d.explain(f, text, err))
+		m, is := d.notOurs(f, text, nil)
+		if !is {
+			m = d.explain(f, text, err)
+		}
+		d.add(m)
+		return
+	}
+	top := root.Content[0]
+	if m, is := d.notOurs(f, text, top); is {
+		d.add(m)
 		return
 	}
 	if second, err := next(dec); err == nil {
@@ -44,9 +62,12 @@ func (d *Document) parse(f *file, text []byte) {
 	} else if err != io.EOF {
 		d.add(d.explain(f, text, err))
 	}
-	top := root.Content[0]
 	if top.Kind == yaml.AliasNode || top.Style&yaml.TaggedStyle != 0 || top.Kind == yaml.ScalarNode && top.Tag != "!!null" || top.Kind == yaml.SequenceNode {
-		d.add(Mistake{Place: f.at(top), What: "want settings (key: value) at the top of the file, got " + describe(top)})
+		hint := ""
+		if top.Kind == yaml.ScalarNode && strings.Contains(f.lines[top.Line-1], "=") {
+			hint = "key: value in place of key = value"
+		}
+		d.add(Mistake{Place: f.at(top), What: "want settings (key: value) at the top of the file, got " + describe(top), Hint: hint})
 		return
 	}
 	if top.Kind == yaml.MappingNode {
@@ -74,6 +95,15 @@ func next(dec *yaml.Decoder) (n *yaml.Node, err error) {
 		return nil, err
 	}
 	return n, nil
+}
+
+// tellUnreadable says what is unreadable in what a line begins with.
+func tellUnreadable(s string) (what, hint string) {
+	r, size := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && size == 1 {
+		return "here is a byte that is no UTF-8: the file is probably in Latin-1 or Windows-1252", "save the file as UTF-8"
+	}
+	return fmt.Sprintf("here is a control character (U+%04X), which no text has", r), fmt.Sprintf(`remove it, or write "\x%02x", with the quotes`, r)
 }
 
 // unreadable is where a line has what YAML forbids, or -1.
@@ -105,6 +135,9 @@ func (d *Document) explain(f *file, text []byte, err error) Mistake {
 	if name, ok := strings.CutPrefix(said, "unknown anchor '"); ok {
 		name = strings.TrimSuffix(name, "' referenced")
 		m := Mistake{Place: f.first("*" + name), What: "no anchor is named " + name, Hint: "&" + name + " before the value it means"}
+		if !bytes.Contains(text, []byte("&")) { // there are no anchors: it is a pattern
+			m.Hint = "quotes around it: \"*" + name + "\"; or &" + name + " before the value it means"
+		}
 		if m.Other = d.anchored(f, name); m.Other.file != nil {
 			m.What = "no anchor is named " + name + " in this file, and those of other files do not count"
 			m.Hint = "the value itself, or &" + name + " before it in this file"
@@ -125,7 +158,11 @@ func (d *Document) explain(f *file, text []byte, err error) Mistake {
 	if i := strings.Index(src, "\t"); i >= 0 && strings.TrimLeft(src[:i], " -") == "" {
 		return Mistake{Place: Place{f, line, i + 1}, What: "a tab in the indentation", Hint: "spaces"}
 	}
-	if before := f.before(line); before > 0 && strings.Contains(said, "mapping values are not allowed") && !strings.Contains(f.lines[before-1], ": ") && indent(f.lines[before-1]) >= indent(src) {
+	if i := strings.IndexFunc(src, oddSpace); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(src[i:])
+		return Mistake{Place: Place{f, line, utf8.RuneCountInString(src[:i]) + 1}, What: fmt.Sprintf("a space that is none to YAML (U+%04X, as word processors and web pages have it)", r), Hint: "an ordinary space"}
+	}
+	if before := f.before(line); before > 0 && strings.Contains(said, "mapping values are not allowed") && !strings.Contains(f.lines[before-1], ": ") && (indent(f.lines[before-1]) >= indent(src) || !strings.Contains(f.lines[before-1], ":")) {
 		src = f.lines[before-1]
 		if i := strings.Index(src, ":"); i >= 0 && !strings.HasSuffix(strings.TrimSpace(src), ":") {
 			return Mistake{Place: Place{f, before, utf8.RuneCountInString(src[:i]) + 2}, What: "no space behind the colon", Hint: "key: value"}
@@ -158,20 +195,37 @@ func retell(src string, column int, said string) (int, string, string) {
 	case strings.Contains(said, "did not find expected '-' indicator"):
 		return column, "a line among list items that starts with no -", "- before it, or less indentation"
 	case strings.Contains(said, "expected alphabetic or numeric"):
-		return at("*", at("&", column)), "a value cannot begin with this character: it makes an anchor or an alias", "quotes around the value"
+		for _, c := range []string{"*", "&"} {
+			if i := begins(src, c); i >= 0 {
+				return utf8.RuneCountInString(src[:i]) + 1, "a value cannot begin with " + c + ", which makes an alias or an anchor of it", inQuotes(src[i:])
+			}
+		}
+		return column, "a value cannot begin with * or &, which make an alias or an anchor of it", "quotes around the value"
 	case strings.Contains(said, "unknown escape character"):
 		return at(`\`, column), `an escape that YAML does not know in "…"`, `'…', where a backslash is just a backslash`
 	case strings.Contains(said, "cannot start any token"):
-		for _, c := range []string{"\t", "@", "`", "%"} {
-			if i := strings.Index(src, c); i >= 0 {
-				return at(c, column), "a value cannot begin with this character", "quotes around the value"
+		for _, c := range []string{"@", "`", "%", ">", "|"} {
+			if i := begins(src, c); i >= 0 {
+				return utf8.RuneCountInString(src[:i]) + 1, "a value cannot begin with " + c, inQuotes(src[i:])
 			}
 		}
 		return column, "a value cannot begin with this character", "quotes around the value"
+	case strings.Contains(said, "expected comment or line break"): // behind > or |, which begin a text of several lines
+		for _, c := range []string{">", "|"} {
+			if i := begins(src, c); i >= 0 {
+				return utf8.RuneCountInString(src[:i]) + 1, "a value cannot begin with " + c + ", which makes a text of several lines of it", inQuotes(src[i:])
+			}
+		}
+		return column, "something stands behind the > or | that begins a text of several lines", "quotes around the value"
 	case strings.Contains(said, "exceeded max depth"):
 		return column, "nested too deep", ""
 	}
 	return column, "YAML: " + said, ""
+}
+
+// oddSpace reports whether a character looks like a space, or like nothing, and is no space to YAML.
+func oddSpace(r rune) bool {
+	return r > 0x7f && unicode.IsSpace(r) || r >= 0x200b && r <= 0x200f || r == 0x2060 || r == 0xfeff
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
@@ -215,6 +269,9 @@ func (f *file) open(line int, bracket, closing string) Mistake {
 		line = 1
 	}
 	src := f.lines[line-1]
+	if m, is := f.slip(line, bracket); is {
+		return m
+	}
 	column := indent(src) + 1
 	if i := strings.LastIndex(src, bracket); i >= 0 {
 		for j := i; j >= 0 && strings.Count(src[j:], bracket) <= strings.Count(src[j:], closing); j = strings.LastIndex(src[:j], bracket) {

@@ -25,6 +25,10 @@ func parseAddress(text string) (a address, hint string, err error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	a = address{text: text, network: scheme}
 	switch {
+	case strings.ContainsAny(text, "“”„‘’"):
+		return a, `"` + strings.Trim(text, "“”„‘’") + `"`, fmt.Errorf("%q is no address: its quotes are typographic ones", text)
+	case strings.ContainsAny(text, " \t\n"):
+		return a, "one address for each - or comma, each - in the same column", fmt.Errorf("%q is no address: there is a space in it", text)
 	case !found:
 		return a, example, fmt.Errorf("%q is no address", text)
 	case scheme == "tls":

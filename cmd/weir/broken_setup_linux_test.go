@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/base64"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf16"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weirlog/weir/router/routertest"
+)
+
+// surroundings are what a broken case finds on its machine.
+type surroundings struct {
+	t    *testing.T
+	says []string // pairs: what is said on this machine, and what stands for it
+}
+
+// change rewrites a file of the case.
+func (s *surroundings) change(name string, to func([]byte) []byte) {
+	s.t.Helper()
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = os.WriteFile(name, to(text), 0o644)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// port puts a number, which has as many digits as $PORT has letters, for $PORT.
+func (s *surroundings) port(addr net.Addr) {
+	s.t.Helper()
+	_, port, _ := net.SplitHostPort(addr.String())
+	if len(port) != len("$PORT") {
+		s.t.Fatalf("port %s has not five digits", port)
+	}
+	s.change("weir.yaml", func(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "$PORT", port)) })
+	s.says = append(s.says, port, "$PORT")
+}
+
+// brokenSetups are the words of a case's setup.
+var brokenSetups = map[string]func(s *surroundings, args string){
+	// Files.
+	"mkdir": func(s *surroundings, path string) {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+	},
+	"chmod": func(s *surroundings, args string) {
+		mode, path, _ := strings.Cut(args, " ")
+		n, err := strconv.ParseUint(mode, 8, 32)
+		if err == nil {
+			err = os.Chmod(path, os.FileMode(n))
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() { os.Chmod(path, 0o755) })
+	},
+	"crlf": func(s *surroundings, name string) {
+		s.change(name, func(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "\n", "\r\n")) })
+	},
+	"bom": func(s *surroundings, name string) {
+		s.change(name, func(text []byte) []byte { return append([]byte("\ufeff"), text...) })
+	},
+	"utf16": func(s *surroundings, name string) {
+		s.change(name, func(text []byte) (out []byte) {
+			for _, u := range utf16.Encode([]rune("\ufeff" + string(text))) {
+				out = append(out, byte(u), byte(u>>8))
+			}
+			return out
+		})
+	},
+	"latin1": func(s *surroundings, name string) {
+		s.change(name, func(text []byte) (out []byte) {
+			for _, r := range string(text) {
+				out = append(out, byte(r))
+			}
+			return out
+		})
+	},
+	"char": func(s *surroundings, args string) { // a letter of weir.yaml, and the code point that it stands for
+		letter, code, _ := strings.Cut(args, " ")
+		n, err := strconv.ParseInt(code, 16, 32)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.change("weir.yaml", func(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), letter, string(rune(n)))) })
+	},
+	"base64": func(s *surroundings, name string) {
+		s.change(name, func(text []byte) []byte {
+			out, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return out
+		})
+	},
+	"repeat": func(s *surroundings, args string) { // a text of so many copies of a letter, for XXX
+		n, _ := strconv.Atoi(args)
+		s.change("weir.yaml", func(text []byte) []byte {
+			return []byte(strings.ReplaceAll(string(text), "XXX", strings.Repeat("x", n)))
+		})
+	},
+	"env": func(s *surroundings, args string) {
+		name, value, _ := strings.Cut(args, " ")
+		s.t.Setenv(name, value)
+	},
+	// File systems.
+	"readonly": func(s *surroundings, dir string) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+		abs, _ := filepath.Abs(dir)
+		if err := syscall.Mount("tmpfs", abs, "tmpfs", syscall.MS_RDONLY, ""); err != nil {
+			s.t.Skipf("no file system can be mounted here: %v", err)
+		}
+		s.t.Cleanup(func() { syscall.Unmount(abs, syscall.MNT_DETACH) })
+	},
+	"full": func(s *surroundings, dir string) {
+		abs, _ := filepath.Abs(dir)
+		smallDisk(s.t, abs, 1)
+		takeUp(s.t, abs)
+	},
+	// Sockets.
+	"listen": func(s *surroundings, args string) {
+		network, at, _ := strings.Cut(args, " ")
+		if network == "udp" || network == "unixgram" {
+			c, err := net.ListenPacket(network, at)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			s.t.Cleanup(func() { c.Close() })
+			if network == "udp" {
+				s.port(c.LocalAddr())
+			}
+			return
+		}
+		l, err := net.Listen(network, at)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() { l.Close() })
+		if network == "tcp" {
+			s.port(l.Addr())
+		}
+	},
+	"free": func(s *surroundings, network string) { // a port that nobody has
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.port(l.Addr())
+		l.Close()
+	},
+	// without takes rights away that root has.
+	"without": func(s *surroundings, rights string) {
+		var drop uint32
+		for _, r := range strings.Fields(rights) {
+			drop |= map[string]uint32{"dac": 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH, "bind": 1 << unix.CAP_NET_BIND_SERVICE}[r]
+		}
+		runtime.LockOSThread()
+		head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var has [2]unix.CapUserData
+		if err := unix.Capget(&head, &has[0]); err != nil {
+			s.t.Fatal(err)
+		}
+		less := has
+		less[0].Effective &^= drop
+		if err := unix.Capset(&head, &less[0]); err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() {
+			if err := unix.Capset(&head, &has[0]); err != nil {
+				s.t.Error(err)
+			}
+			runtime.UnlockOSThread()
+		})
+	},
+	// A database: $WEIR_PG leads to it, and what follows is run in it.
+	"postgres": func(s *surroundings, sql string) {
+		server, dsn := routertest.Postgres(s.t)
+		if sql != "" {
+			server.Exec(s.t, dsn, sql)
+		}
+		s.t.Setenv("WEIR_PG", dsn)
+		s.says = append(s.says, dsn, "$PG")
+	},
+}

@@ -3,7 +3,10 @@ package router
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,4 +110,46 @@ func TestBudgetNeverExceedsItsLimitsAndForgetsNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// manyRoutes are 50 routes of one source, to 5 destinations.
+func manyRoutes(memory int64) error {
+	c := Config{Memory: memory, Sources: []SourceConfig{{Name: "in", MaxMessage: 64 << 10}}}
+	for i := range 5 {
+		c.Destinations = append(c.Destinations, DestinationConfig{Name: fmt.Sprint(i), Destination: nowhere{}})
+	}
+	for i := range 50 {
+		c.Routes = append(c.Routes, Route{Name: fmt.Sprint(i), From: []string{"in"}, Match: &Match{Severities: 1}, To: []string{fmt.Sprint(i % 5)}})
+	}
+	_, err := New(c)
+	return err
+}
+
+type nowhere struct{}
+
+func (nowhere) Write(context.Context, []*Message, func([]Rejected) error) error { return nil }
+func (nowhere) Close() error                                                    { return nil }
+
+func TestFiftyRoutesFitIntoTheMemoryByDefault(t *testing.T) {
+	if err := manyRoutes(64 << 20); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMemoryThatIsTooSmallIsToldWithWhatSuffices(t *testing.T) {
+	err := manyRoutes(8 << 20)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	m := regexp.MustCompile(`raise memory to (\d+)MiB`).FindStringSubmatch(err.Error())
+	if m == nil {
+		t.Fatal(err)
+	}
+	enough, _ := strconv.ParseInt(m[1], 10, 64)
+	if err := manyRoutes(enough << 20); err != nil {
+		t.Errorf("with %d MiB: %v", enough, err)
+	}
+	if manyRoutes((enough-2)<<20) == nil {
+		t.Errorf("%d MiB would do, too", enough-2)
+	}
 }

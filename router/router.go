@@ -160,31 +160,33 @@ func (r *Router) addRoutes(c Config) error {
 func (r *Router) addSources(c Config) error {
 	for i, s := range c.Sources {
 		in := &inlet{router: r, name: s.Name, source: s.Source, index: i}
-		share, lines, filtered := r.budget.pools[0].limit, maxRows, false
+		lines, filtered := maxRows, false
 		for _, rt := range r.routes {
 			if !slices.Contains(rt.From, s.Name) {
 				continue
 			}
 			in.routes = append(in.routes, rt)
 			filtered = filtered || len(rt.Filters) > 0
-			for _, cl := range rt.claims {
-				share = min(share, r.budget.pools[cl.pool].limit)
-			}
 			in.claims = join(in.claims, rt.claims)
 			for _, o := range rt.to {
 				lines = min(lines, max(1, o.writers[0].flush.Messages))
 			}
 		}
 		in.order()
-		room := share / (4 * max(1, len(in.routes)))
+		room := r.budget.pools[0].limit / 4
+		for _, cl := range in.claims {
+			room = min(room, r.budget.pools[cl.pool].limit/(4*cl.times))
+		}
+		whole := room
 		if filtered {
 			in.largest, in.slack = s.MaxMessage, room/4
 			room -= in.slack
 		}
 		least := pieceSize(max(s.MaxMessage, minPiece)) + rowsFor(1)*rowSize
 		if room < least {
-			return fmt.Errorf("source %s: a batch may hold %d bytes, a quarter of the smallest share of its %d destinations and routes, but one max_message of %d needs %d: raise memory or lower max_message",
-				s.Name, room, len(in.routes), s.MaxMessage, least)
+			enough := int64(float64(c.Memory) * float64(least) / float64(room) * 1.01) // for rounding
+			return fmt.Errorf("source %s: a quarter of the memory, divided among its routes and their destinations, is %d bytes, but one max_message of %d needs %d: raise memory to %dMiB or lower max_message",
+				s.Name, whole, s.MaxMessage, least, (enough+1<<20-1)>>20)
 		}
 		in.limits.Bytes = max(s.MaxMessage, min(maxBatch, room/2))
 		in.limits.Messages = min(lines, maxRows, max(1, (room-pieceSize(in.limits.Bytes))/rowSize))

@@ -11,10 +11,11 @@ import (
 
 // pgReader is a connection to a PostgreSQL server whose transactions are read-only.
 type pgReader struct {
-	cfg   *Config
-	conn  *pgconn.PgConn // nil: closed
-	place string         // user@host:port/database
-	begin string         // how a transaction begins, with "; " behind it
+	cfg    *Config
+	schema string         // of the table; "": the search path's
+	conn   *pgconn.PgConn // nil: closed
+	place  string         // user@host:port/database
+	begin  string         // how a transaction begins, with "; " behind it
 }
 
 // open connects with the writer's settings. A standby will do: nothing is written.

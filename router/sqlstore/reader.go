@@ -15,6 +15,7 @@ type Reader struct {
 	naming naming
 	lite   *liteReader // one of the two
 	pg     *pgReader
+	db     looker // that one
 }
 
 // OpenReader connects to the database of cfg, which must have passed Check.
@@ -22,48 +23,47 @@ type Reader struct {
 // weir may make it at any time. A connection that is lost is an error of what is
 // under way; see Reopen.
 func OpenReader(ctx context.Context, cfg Config, stateDir string) (*Reader, error) {
+	r, err := NewReader(cfg, stateDir)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.Reopen(ctx)
+}
+
+// NewReader is OpenReader without a connection: Follow waits for one.
+func NewReader(cfg Config, stateDir string) (*Reader, error) {
 	r := &Reader{cfg: cfg}
 	var err error
 	if r.naming, err = parseNaming(string(cfg.Table)); err != nil {
 		return nil, err
 	}
 	if cfg.SQLite == "" {
-		r.pg = &pgReader{cfg: &r.cfg}
-		return r, r.reopened(r.pg.open(ctx))
+		r.pg = &pgReader{cfg: &r.cfg, schema: r.naming.schema}
+		r.db = r.pg
+		return r, nil
 	}
 	path := cfg.SQLite
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(stateDir, path)
 	}
 	r.lite = &liteReader{cfg: &r.cfg, schema: r.naming.schema, path: path}
-	return r, r.reopened(r.lite.open(ctx))
+	r.db = r.lite
+	return r, nil
 }
 
-// reopened closes what a failed open has left.
-func (r *Reader) reopened(err error) error {
+// Reopen connects anew: after a lost connection, or to a file that has taken the place of another.
+func (r *Reader) Reopen(ctx context.Context) error {
+	r.Close()
+	err := r.db.open(ctx)
 	if err != nil {
 		r.Close()
 	}
 	return err
 }
 
-// Reopen connects anew: after a lost connection, or to a file that has taken the place of another.
-func (r *Reader) Reopen(ctx context.Context) error {
-	r.Close()
-	if r.pg != nil {
-		return r.reopened(r.pg.open(ctx))
-	}
-	return r.reopened(r.lite.open(ctx))
-}
-
 // Close ends the connection.
 func (r *Reader) Close() {
-	if r.pg != nil {
-		r.pg.close()
-	}
-	if r.lite != nil {
-		r.lite.close()
-	}
+	r.db.close()
 }
 
 // Place tells what is looked at: the path of a file, or user@host:port/database.

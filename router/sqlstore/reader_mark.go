@@ -1,0 +1,169 @@
+package sqlstore
+
+import (
+	"context"
+	"hash/maphash"
+	"strconv"
+	"time"
+)
+
+// mark is how far a table was followed.
+type mark struct {
+	stale bool // another database may have taken the place of the one that was looked at
+
+	// Of a table with rowids:
+	id int64 // the highest
+	at key   // the time of that row
+
+	// Of another one:
+	low   time.Time      // rows before it are not looked at any more
+	shown map[uint64]int // those since, by what is in them
+	late  time.Duration
+	ahead bool // the clock that the times are of is taken at its word
+}
+
+// followMost is how many rows are read again and again, at most by and large.
+const followMost = 100_000
+
+var rowSeed = maphash.MakeSeed()
+
+// sum is a number for what is in the row.
+func (r *Row) sum() uint64 {
+	var h maphash.Hash
+	h.SetSeed(rowSeed)
+	for _, v := range r.Values {
+		maphash.WriteComparable(&h, [2]int{int(v.Kind), len(v.Text)})
+		h.Write(v.Text)
+	}
+	return h.Sum64()
+}
+
+// known reports whether a row was there when it was made. What was not
+// is left to fresh, or noted now; again counts such rows.
+func (p *mark) known(row *Row, again map[uint64]int) bool {
+	if row.t.rowid != "" {
+		return row.id <= p.id
+	}
+	sum := row.sum()
+	again[sum]++
+	p.shown[sum] = max(p.shown[sum], again[sum])
+	return true
+}
+
+func (f *follower) markOf(t *seen) *mark {
+	p := f.marks[t.name]
+	if p == nil {
+		p = &mark{id: -1 << 63, late: f.q.Late}
+		f.marks[t.name] = p
+	}
+	return p
+}
+
+// fresh finds the wanted rows that are new in a table; more: there may be others already.
+func (f *follower) fresh(ctx context.Context, t *seen) (rows []*Row, more bool, err error) {
+	p := f.markOf(t)
+	if t.rowid == "" {
+		rows, err = f.freshByTime(ctx, t, p)
+		return rows, false, err
+	}
+	id, at, some, err := f.r.db.end(ctx, t, nil)
+	if err != nil || !some && !f.began {
+		return nil, false, err
+	}
+	if !f.began {
+		p.id, p.at = id, at
+		return nil, false, nil
+	}
+	if p.stale || id < p.id {
+		// Rows were numbered anew, or those at the end were removed and their numbers are
+		// used again. What came later than the last one that was there is new.
+		before, _, found, err := f.r.db.end(ctx, t, p.at)
+		if err != nil {
+			return nil, false, err
+		}
+		if p.stale, p.id = false, before; !found {
+			p.id = -1 << 63
+		}
+	}
+	if !some || id <= p.id {
+		return nil, false, nil
+	}
+	found := page{}
+	err = f.r.db.after(ctx, t, &f.q, p.id, id, followRows, func(row *Row) bool {
+		if found.count++; f.wanted(row) {
+			found.rows = append(found.rows, row)
+		}
+		found.last = row.id
+		return true
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if more = found.count == followRows; more {
+		id = found.last.(int64)
+	} else {
+		p.at = at
+	}
+	p.id = id
+	return found.rows, more, nil
+}
+
+// freshByTime is fresh for a table without rowids.
+func (f *follower) freshByTime(ctx context.Context, t *seen, p *mark) (rows []*Row, err error) {
+	newest, some, err := f.r.db.boundary(ctx, t, piece{back: true}, 0)
+	if err != nil {
+		return nil, err
+	}
+	low := newest
+	// A row that says to be from the future must not hide those that come after it.
+	if at, ok := keyTime(newest); ok {
+		if now := time.Now(); at.After(now) && !p.ahead {
+			at = now
+		}
+		if at = at.Add(-p.late); at.After(p.low) {
+			p.low = at
+		}
+		low = t.moment(p.low)
+	}
+	now := map[uint64]int{}
+	if some {
+		f.walkPiece(ctx, t, piece{low: low}, func(row *Row, failed error) bool {
+			if err = failed; err != nil {
+				return false
+			}
+			sum := row.sum()
+			if now[sum]++; now[sum] > p.shown[sum] {
+				rows = append(rows, row)
+			}
+			return true
+		})
+	}
+	if err != nil {
+		for sum, n := range p.shown {
+			now[sum] = max(now[sum], n)
+		}
+	} else if len(now) > followMost {
+		p.late, p.ahead = max(p.late/2, time.Second), true
+	}
+	p.shown = now
+	return rows, err
+}
+
+// keyTime is the time that a key says.
+func keyTime(k key) (time.Time, bool) {
+	v := Value{Kind: TextValue}
+	switch k := k.(type) {
+	case string:
+		v.Text = []byte(k)
+		if _, err := strconv.ParseFloat(k, 64); err == nil {
+			v.Kind = NumberValue
+		}
+	case blob:
+		v.Text = []byte(k)
+	case int64:
+		v = Value{NumberValue, strconv.AppendInt(nil, k, 10)}
+	case float64:
+		v = Value{NumberValue, appendReal(nil, k)}
+	}
+	return momentOf(v)
+}

@@ -33,6 +33,7 @@ var scenarios = []struct {
 	{"connections", "rows/s into PostgreSQL over two connections and over one", connections},
 	{"commits", "explicit_commits false against true, SQLite in journal mode DELETE", commits},
 	{"held", "8 fast senders on a destination that takes 1000 rows/s: memory, loss", held},
+	{"routes", "50 routes of five teams, each for a fiftieth of the messages, beside one route for all", routes},
 	{"trickle", "1000 connections at 1 msg/s: size of the transactions", trickle},
 	{"filters", "memory of idle filters; start of weir with 5 of them and a warm cache", filters},
 	{"outage", "PostgreSQL stopped and crashed under 2000 msg/s: loss, doubles", outage},

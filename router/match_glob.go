@@ -186,8 +186,17 @@ func (g *Glob) begins(v []byte, part string) int {
 	return at
 }
 
-// same compares texts of one length.
+// same compares texts of one length, the last byte first: names of a series (web-01, web-02) differ there.
 func (g *Glob) same(v []byte, text string) bool {
+	if last := len(text) - 1; last >= 0 {
+		c := v[last]
+		if g.fold {
+			c = lower[c]
+		}
+		if c != text[last] {
+			return false
+		}
+	}
 	if !g.fold {
 		return string(v) == text
 	}

@@ -72,7 +72,18 @@ func (g *budget) take(ctx context.Context, claims []claim, size int) error {
 	return nil // granted in the same moment
 }
 
-// grow is take without waiting; with overdraw it takes what is not there.
+// try is take where nobody has to wait.
+func (g *budget) try(claims []claim, size int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.blocked(claims) || !g.fits(claims, size) {
+		return false
+	}
+	g.add(claims, size)
+	return true
+}
+
+// grow is take without waiting or a turn; with overdraw it takes what is not there.
 func (g *budget) grow(claims []claim, size int, overdraw bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -96,7 +96,9 @@ func (w *writer) append(ctx context.Context, q *queued, fresh *[]queued) bool {
 	pause := newBackOff(20*time.Millisecond, time.Second)
 	for {
 		w.unsafe(q.b.mark.Sender) // again after safe
+		w.filling.ask()
 		first, err := w.spool.Append(q.msgs, q.b.mark)
+		w.filling.answered()
 		if err == nil {
 			q.run, q.first = w.spool.Run(), first
 			*fresh = append(*fresh, *q)
@@ -139,7 +141,9 @@ func (w *writer) append(ctx context.Context, q *queued, fresh *[]queued) bool {
 func (w *writer) safe(ctx context.Context, fresh *[]queued) bool {
 	pause := newBackOff(20*time.Millisecond, time.Second)
 	for {
+		w.filling.ask()
 		err := w.spool.Sync()
+		w.filling.answered()
 		if err == nil {
 			break
 		}
@@ -212,7 +216,9 @@ func (w *writer) read(ctx context.Context) {
 		w.disk.more, w.disk.reading = false, true
 		w.mu.Unlock()
 		b := w.outlet.batch(messages)
+		w.reading.ask()
 		run, first, lost, err := w.spool.Read(b, bytes)
+		w.reading.answered()
 		w.outlet.settle(FateLost, "damaged", lost)
 		w.mu.Lock()
 		w.disk.reading = false

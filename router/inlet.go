@@ -2,9 +2,7 @@ package router
 
 import (
 	"context"
-	"slices"
 	"sync"
-	"time"
 )
 
 // inlet is the Inlet of one source.
@@ -19,6 +17,7 @@ type inlet struct {
 	limits  Limits
 	slack   int // bytes that filters may add to a batch whatever else is going on, at most
 	largest int // message, in bytes
+	holding holding
 }
 
 var batches = sync.Pool{New: func() any { return new(Batch) }}
@@ -27,15 +26,10 @@ func (in *inlet) Limits() Limits { return in.limits }
 func (in *inlet) Tails() *Tails  { return in.router.tails }
 
 func (in *inlet) Take(ctx context.Context, bytes, messages int) (*Batch, error) {
-	for slices.ContainsFunc(in.routes, (*route).full) {
-		if !sleep(ctx, heldPause) {
-			return nil, ctx.Err()
-		}
-	}
 	messages = min(max(messages, 1), in.limits.Messages)
 	growth := min(guestSlack+in.largest+bytes+messages*fieldRoom, in.slack)
 	size := pieceSize(bytes) + rowsFor(messages)*rowSize + growth
-	if err := in.router.budget.take(ctx, in.claims, size); err != nil {
+	if err := in.reserve(ctx, size); err != nil {
 		return nil, err
 	}
 	return takeBatch(messages, reservation{budget: in.router.budget, claims: in.claims, size: size}), nil
@@ -49,9 +43,6 @@ func takeBatch(messages int, hold reservation) *Batch {
 	b.limit, b.hold = messages, hold
 	return b
 }
-
-// heldPause is how often a source looks whether a route that holds a quarter of its memory still does.
-const heldPause = 50 * time.Millisecond
 
 // rowsFor is how many rows Add makes room for on the way to n messages.
 func rowsFor(n int) int {
@@ -73,6 +64,7 @@ func (in *inlet) Deliver(b *Batch) {
 	defer d.recycle()
 	in.divide(d, b)
 	r.ledger.mu.Lock()
+	r.ledger.sources[in.index].Received += uint64(n)
 	r.ledger.sources[in.index].Unrouted += uint64(d.unrouted)
 	for _, each := range d.batches {
 		r.ledger.routes[each.route.index].take(len(each.live))

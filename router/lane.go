@@ -255,7 +255,10 @@ func (r *Router) unparkRoute(rt *route) int {
 func (r *Router) loseParked() {
 	for _, rt := range r.routes {
 		rt.mu.Lock()
-		for _, b := range rt.parked {
+		parked := rt.parked
+		rt.parked = nil
+		rt.mu.Unlock()
+		for _, b := range parked {
 			if b.stage < len(rt.Filters) { // else it was created behind the last one
 				drops, created := b.sweep()
 				r.swept(rt, rt.Filters[b.stage].Name, drops, created)
@@ -264,8 +267,6 @@ func (r *Router) loseParked() {
 			b.receipt.settle(false)
 			b.free()
 		}
-		rt.parked = nil
 		rt.held.Store(0)
-		rt.mu.Unlock()
 	}
 }

@@ -54,6 +54,7 @@ type entryKey struct {
 
 // Intake is what a source counts outside of the equations.
 type Intake struct {
+	Received  uint64            // delivered by the source, once however many routes take them
 	Missed    map[string]uint64 // never accepted, by reason
 	Unrouted  uint64            // that no route takes
 	Truncated uint64            // cut at max_message

@@ -290,8 +290,8 @@ func (r *Router) writers() (all []*writer) {
 	return all
 }
 
-// Parts is the state of the destinations and of the routes that a filter holds.
-// It is safe for concurrent use.
+// Parts is the state of the sources, the routes and the destinations.
+// It is safe for concurrent use, and waits for none of them.
 func (r *Router) Parts() (parts []Part) {
 	for _, rt := range r.routes {
 		rt.mu.Lock()
@@ -304,6 +304,9 @@ func (r *Router) Parts() (parts []Part) {
 	}
 	for _, o := range r.outlets {
 		parts = append(parts, o.part())
+	}
+	for _, in := range r.inlets {
+		parts = append(parts, in.part())
 	}
 	return parts
 }

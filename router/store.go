@@ -17,21 +17,25 @@ type attempt struct {
 // ended, or because it is to be read from the disk again.
 func (w *writer) store(ctx context.Context, t transaction) bool {
 	for {
+		w.asked.ask()
 		from, err := w.locate(ctx, t)
 		back := false
 		if err == nil {
 			back, err = w.wentBack(ctx, t, from)
 		}
 		if back {
+			w.asked.answered()
 			return false
 		}
 		if err == nil {
 			if t = w.skip(t, from); len(t.msgs) == 0 {
+				w.asked.answered()
 				w.told.works(w)
 				return true
 			}
 			err = w.write(ctx, Span{t.run, from, t.to()}, t)
 		}
+		w.asked.answered()
 		switch {
 		case err == nil:
 			w.works(reached{t.run, t.to()})
@@ -102,6 +106,7 @@ func (w *writer) write(ctx context.Context, span Span, t transaction) error {
 		m := w.outlet.router.metrics
 		m.transaction.WithLabelValues(w.outlet.name).Observe(float64(len(t.msgs)))
 		m.write.WithLabelValues(w.outlet.name).Observe(time.Since(began).Seconds())
+		w.committed.Store(time.Now().UnixNano())
 	}
 	return err
 }
@@ -117,6 +122,8 @@ func (w *writer) refuse(ctx context.Context, span Span, culprit Rejected) error 
 		w.done = reached{span.Run, span.To}
 		return nil
 	}
+	w.asked.ask()
+	defer w.asked.answered()
 	return w.at.WriteAt(ctx, span, nil, nil)
 }
 
@@ -211,7 +218,11 @@ func (w *writer) settleLetters(ctx context.Context) error {
 	if o.settled || letters == nil {
 		return nil
 	}
-	runs, err := letters.Unsettled(ctx, o.name)
+	var runs []RunID
+	err := w.aside(func() (err error) {
+		runs, err = letters.Unsettled(ctx, o.name)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -225,7 +236,7 @@ func (w *writer) settleLetters(ctx context.Context) error {
 		if !known { // the database forgot, or never heard of positions
 			at = 1<<64 - 1
 		}
-		if err := letters.Settle(ctx, o.name, run, at); err != nil {
+		if err := w.aside(func() error { return letters.Settle(ctx, o.name, run, at) }); err != nil {
 			return err
 		}
 	}
@@ -278,7 +289,20 @@ func (w *writer) skip(t transaction, from uint64) transaction {
 }
 
 func (w *writer) keep(ctx context.Context, span Span, rows []Rejected) error {
-	return w.outlet.router.letters.Keep(ctx, LetterKey{Destination: w.outlet.name, Span: span}, rows)
+	return w.aside(func() error {
+		return w.outlet.router.letters.Keep(ctx, LetterKey{Destination: w.outlet.name, Span: span}, rows)
+	})
+}
+
+// aside asks the dead letters for something, which is no time in which the destination does not answer.
+func (w *writer) aside(ask func() error) error {
+	open := w.asked.open()
+	w.asked.answered()
+	err := ask()
+	if open {
+		w.asked.ask()
+	}
+	return err
 }
 
 // tend lets the destination look after itself between transactions, about once
@@ -293,11 +317,16 @@ func (w *writer) tend(ctx context.Context) time.Duration {
 		return wait
 	}
 	if w.spool != nil {
-		w.outlet.settle(FateLost, "age", w.spool.Expire())
+		w.reading.ask()
+		n := w.spool.Expire()
+		w.reading.answered()
+		w.outlet.settle(FateLost, "age", n)
 	}
 	pause := time.Second
 	if w.tender != nil && !w.told.waiting() {
+		w.asked.ask()
 		more, note := w.tender.Tend(ctx)
+		w.asked.answered()
 		if w.told.notes(note); more {
 			pause = 10 * time.Millisecond
 		}

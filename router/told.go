@@ -28,6 +28,7 @@ type told struct {
 	fullFrom time.Time
 	grown    growth        // of the disk buffer when the destination began to wait
 	back     atomic.Uint64 // messages that the destination had committed and lost
+	retries  atomic.Uint64 // attempts that failed
 }
 
 // A growth is how large a disk buffer was at a moment.
@@ -41,6 +42,7 @@ var reminders = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 
 // waits says that an attempt failed and will be repeated.
 func (t *told) waits(w *writer, err error) {
 	now := time.Now()
+	t.retries.Add(1)
 	t.mu.Lock()
 	if t.err == nil && w.spool != nil {
 		t.grown = growth{now, w.spool.Backlog().Waiting}

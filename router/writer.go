@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,7 +49,11 @@ type writer struct {
 	stopping context.Context // ends with close
 	stopped  context.CancelFunc
 
-	told told
+	told      told
+	asked     question     // of the destination
+	filling   question     // of the spool's disk, by fill
+	reading   question     // of the spool's disk, by run
+	committed atomic.Int64 // Unix ns of the last commit; 0: none yet
 
 	// Of run alone.
 	tx            transaction
@@ -140,7 +145,10 @@ func (w *writer) run(ctx context.Context) {
 		if w.old && w.over() {
 			break
 		}
-		if err := w.compare(ctx); err != nil {
+		w.asked.ask()
+		err := w.compare(ctx)
+		w.asked.answered()
+		if err != nil {
 			w.told.waits(w, err)
 			if w.over() || w.keeps() {
 				break

@@ -72,8 +72,8 @@ func mapped() uint64 {
 	return pages[5] * uint64(os.Getpagesize())
 }
 
-// machineMemory is what this machine, or the container that weir runs in, has; 0 when that is unknown.
-func machineMemory() int64 {
+// MachineMemory is what this machine, or the container that weir runs in, has, in bytes; 0 when that is unknown.
+func MachineMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0

@@ -23,7 +23,7 @@ const (
 // compileLimits are those for this machine: a quarter of its memory, where that is less.
 func compileLimits() limits {
 	memory := int64(compileMemory)
-	if machine := machineMemory(); machine > 0 {
+	if machine := MachineMemory(); machine > 0 {
 		memory = max(min(memory, machine/4), compileMemoryLeast)
 	}
 	return limits{Memory: memory, CPUSeconds: compileCPUSeconds}

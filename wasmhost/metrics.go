@@ -1,6 +1,7 @@
 package wasmhost
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,13 +31,17 @@ var (
 		"Instances of the filter's guest that exist.", []string{"filter"}, nil)
 	descMemory = prometheus.NewDesc("weir_filter_memory_bytes",
 		"Linear memory of all instances of the filter's guest.", []string{"filter"}, nil)
+	descModule = prometheus.NewDesc("weir_filter_module_info",
+		"Always 1; the labels say which module is at work: the beginning of its file's SHA-256, its ABI, and what its manifest says.", []string{"filter", "sha256", "abi", "version"}, nil)
+	descLoaded = prometheus.NewDesc("weir_filter_module_loaded_timestamp_seconds",
+		"When the module at work was loaded.", []string{"filter"}, nil)
 	descOpen = prometheus.NewDesc("weir_filter_open",
 		"1 while the filter is given up because it fails nearly always, else 0.", []string{"filter"}, nil)
 )
 
 // Describe and Collect make a Host a prometheus.Collector for all of its filters.
 func (h *Host) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descCalls, descFaults, descUnits, descInstances, descMemory, descOpen, descLastFault, descChanges} {
+	for _, d := range []*prometheus.Desc{descCalls, descFaults, descUnits, descInstances, descMemory, descOpen, descLastFault, descChanges, descModule, descLoaded} {
 		ch <- d
 	}
 }
@@ -65,7 +70,11 @@ func (h *Host) Collect(ch chan<- prometheus.Metric) {
 		g.swap.mu.Lock()
 		counter(descChanges, g.swap.done, "changed")
 		counter(descChanges, g.swap.refused, "refused")
+		loaded := g.swap.loaded
 		g.swap.mu.Unlock()
+		about := g.Report()
+		ch <- prometheus.MustNewConstMetric(descModule, prometheus.GaugeValue, 1, g.name, about.SHA256[:min(12, len(about.SHA256))], about.ABI, strings.ToValidUTF8(about.Version, "?"))
+		ch <- prometheus.MustNewConstMetric(descLoaded, prometheus.GaugeValue, float64(loaded.UnixMilli())/1000, g.name)
 		counter(descUnits, g.counts.units.Load())
 		gauge(descInstances, g.counts.instances.Load())
 		gauge(descMemory, g.counts.memory.Load())

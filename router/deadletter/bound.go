@@ -73,6 +73,16 @@ func (s *Store) count() error {
 	used, err := usedBytes(s.conn)
 	if err == nil {
 		s.stats.is(letters, used)
+		err = s.noteOldest()
+	}
+	return err
+}
+
+// noteOldest looks when the oldest letter was kept.
+func (s *Store) noteOldest() error {
+	oldest, err := number(s.conn, "SELECT coalesce((SELECT time FROM letters ORDER BY number LIMIT 1), 0)")
+	if err == nil {
+		s.stats.from(oldest)
 	}
 	return err
 }

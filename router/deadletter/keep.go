@@ -72,11 +72,17 @@ func (s *Store) Settle(ctx context.Context, destination string, run router.RunID
 
 // change does f in a transaction of its own.
 func (s *Store) change(ctx context.Context, f func() error) error {
+	defer s.stats.ask()()
 	if err := s.current(); err != nil {
 		return fmt.Errorf("reopen dead letters: %w", err)
 	}
 	old := s.conn.SetInterrupt(ctx.Done())
-	err := transact(s.conn, f)
+	err := transact(s.conn, func() error {
+		if err := f(); err != nil {
+			return err
+		}
+		return s.noteOldest()
+	})
 	s.conn.SetInterrupt(old) // before fault, which may close it
 	if err != nil {
 		return s.fault(ctx, err)

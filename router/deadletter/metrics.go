@@ -23,6 +23,8 @@ type stats struct {
 	failed  error     // of the last Keep
 	since   time.Time // when failed became or ceased to be nil
 	began   time.Time // when the store was opened, with its monotonic reading
+	asked   time.Time // the database has been asked something since; zero: it has answered
+	oldest  int64     // Unix ns; 0: there is no letter
 	recent  [recentMinutes]minute
 	newest  string // CODE of WHO
 }
@@ -117,6 +119,26 @@ func (s *stats) drop(d drops) drops {
 	return s.dropped
 }
 
+// ask notes that the database is asked something, which may take for ever on a disk that hangs; the returned function notes its answer.
+// Who holds the store's lock calls it.
+func (s *stats) ask() (answered func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = time.Now()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asked = time.Time{}
+	}
+}
+
+// from notes when the oldest letter was kept.
+func (s *stats) from(oldest int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.oldest = oldest
+}
+
 func (s *stats) size(used int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,6 +173,8 @@ var (
 	descKept    = prometheus.NewDesc("weir_dead_letters_kept_total", "Messages put into the dead letters, by who rejected them and the class of the code.", []string{"kind", "name", "class"}, nil)
 	descDropped = prometheus.NewDesc("weir_dead_letters_dropped_total", "Dead letters removed because the store was full (size) or they were too old (age).", []string{"reason"}, nil)
 	descLetters = prometheus.NewDesc("weir_dead_letters", "Dead letters that are there.", nil, nil)
+	descOldest  = prometheus.NewDesc("weir_dead_letters_oldest_timestamp_seconds", "When the oldest dead letter was kept; 0: there is none.", nil, nil)
+	descAsked   = prometheus.NewDesc("weir_dead_letters_unanswered_seconds", "How long the dead letters' database has not answered; 0 while nothing is asked.", nil, nil)
 	descBytes   = prometheus.NewDesc("weir_dead_letters_bytes", "Bytes that the dead letters take of their database.", nil, nil)
 	descLimit   = prometheus.NewDesc("weir_dead_letters_limit_bytes", "Bytes that the dead letters may take.", nil, nil)
 )
@@ -160,6 +184,8 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descKept
 	ch <- descDropped
 	ch <- descLetters
+	ch <- descOldest
+	ch <- descAsked
 	ch <- descBytes
 	ch <- descLimit
 }
@@ -167,7 +193,11 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. It does not touch the database.
 func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	s.stats.mu.Lock()
-	kept, dropped, letters, used := maps.Clone(s.stats.kept), s.stats.dropped, s.stats.letters, s.stats.used
+	kept, dropped, letters, used, oldest := maps.Clone(s.stats.kept), s.stats.dropped, s.stats.letters, s.stats.used, s.stats.oldest
+	unanswered := time.Duration(0)
+	if !s.stats.asked.IsZero() {
+		unanswered = time.Since(s.stats.asked)
+	}
 	s.stats.mu.Unlock()
 	for w, n := range kept {
 		ch <- prometheus.MustNewConstMetric(descKept, prometheus.CounterValue, float64(n), w.kind, w.name, w.class)
@@ -175,6 +205,8 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(dropped.size), "size")
 	ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(dropped.age), "age")
 	ch <- prometheus.MustNewConstMetric(descLetters, prometheus.GaugeValue, float64(max(0, letters)))
+	ch <- prometheus.MustNewConstMetric(descOldest, prometheus.GaugeValue, float64(oldest)/1e9)
+	ch <- prometheus.MustNewConstMetric(descAsked, prometheus.GaugeValue, unanswered.Seconds())
 	ch <- prometheus.MustNewConstMetric(descBytes, prometheus.GaugeValue, float64(used))
 	ch <- prometheus.MustNewConstMetric(descLimit, prometheus.GaugeValue, float64(s.config.Size))
 }

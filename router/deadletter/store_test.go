@@ -334,7 +334,7 @@ func TestManyMayKeepAtOnce(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(s)
 	families, err := reg.Gather()
-	if err != nil || len(families) != 5 {
+	if err != nil || len(families) != 7 {
 		t.Errorf("%d metrics, %v", len(families), err)
 	}
 }

@@ -21,10 +21,10 @@ import (
 // destination's share of the memory, or a disk buffer in front of it.
 type buffer struct {
 	Disk     config.Size   `yaml:"disk"` // 0: no disk buffer
-	Sync     syncing       `yaml:"sync"`
+	Sync     syncing       `yaml:"sync,with=disk"`
 	WhenFull string        `yaml:"when_full"`
-	Age      time.Duration `yaml:"age"`
-	KeepFree *config.Size  `yaml:"keep_free"`
+	Age      time.Duration `yaml:"age,off,with=disk"`
+	KeepFree *config.Size  `yaml:"keep_free,with=disk"`
 }
 
 // syncing is how long messages may wait for the disk; 0: for nothing else ("batch").

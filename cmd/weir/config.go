@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/deadletter"
 	"github.com/weirlog/weir/router/socket"
-	"github.com/weirlog/weir/router/sqlstore"
 	"github.com/weirlog/weir/wasmhost"
 )
 
@@ -189,42 +187,4 @@ func (s *settings) routerConfig() router.Config {
 		rc.Routes = append(rc.Routes, r)
 	}
 	return rc
-}
-
-// complete puts in the defaults that hold where the settings say nothing, to be shown.
-func (s *settings) complete() {
-	for i := range s.Destinations {
-		d := &s.Destinations[i].Value
-		if c, ok := d.Kind.(*sqlstore.Config); ok {
-			c.Complete()
-		}
-		if free := config.Size(defaultKeepFree); d.Buffer.Disk > 0 && d.Buffer.KeepFree == nil {
-			d.Buffer.KeepFree = &free
-		}
-	}
-}
-
-// newConfigCommand is the parent of what shows the configuration.
-func newConfigCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
-	show := &cobra.Command{
-		Use:   "show",
-		Short: "Print the configuration with its defaults and without its secrets",
-		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if configPaths(c) == nil {
-				_, err := io.WriteString(c.OutOrStdout(), builtin)
-				return err
-			}
-			s, doc := loadSettings(c)
-			if doc.Err() != nil {
-				return refuse(c, doc)
-			}
-			s.complete()
-			return doc.Show(c.OutOrStdout(), s)
-		},
-	}
-	addConfigFlag(show)
-	c.AddCommand(show)
-	return c
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/sqlstore"
 	"github.com/weirlog/weir/router/syslog"
@@ -79,8 +78,7 @@ func (d *destination) UnmarshalConfig(v *config.Value) {
 		v.Errorf("a name for each", "two destinations in one: %s and %s", found[0].key, found[1].key)
 		return
 	}
-	*d = destination{kind: found[0], Kind: found[0].settings(), FlushLines: found[0].flushLines, FlushBytes: 4 << 20,
-		FlushTimeout: time.Second, FlushSeverity: -1, Buffer: buffer{WhenFull: string(router.Block)}}
+	*d = *newDestination(found[0])
 	type plain destination
 	v.Decode((*plain)(d))
 }

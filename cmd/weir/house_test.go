@@ -24,6 +24,7 @@ var floors = map[string]int{
 	"router/config": 2, "router/routertest": 2,
 	"router": 1, "filters/toolchain": 1,
 	"router/syslog": 0, "wasmhost/meter": 0, "filters/stock": 0, "filters/sdk": 0,
+	module: 0, // what is embedded: weir.example.yaml
 }
 
 // floor finds the floor of a package: its own, or that of the room it is in. Guests

@@ -306,6 +306,7 @@ func FuzzConfig(f *testing.F) {
 		if err := d.Show(&shown, s); err != nil {
 			t.Fatalf("show: %v", err)
 		}
+		sameBut(t, d, s)
 		again := Parse(&sample{}, sampleOptions, "shown.yaml", []byte(shown.String()))
 		if err := again.Err(); err != nil && !strings.Contains(shown.String(), hidden) {
 			t.Errorf("what is shown is not accepted:\n%s\n%v", shown.String(), err)

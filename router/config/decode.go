@@ -141,6 +141,7 @@ func (d *decoder) value(f *file, n *yaml.Node, path string, out reflect.Value, o
 	ok = d.decodeAs(f, n, path, out, opt)
 	if ok || d.strange[n] && !d.refused[n] {
 		d.check(f, n, out)
+		d.together(f, n, path, out)
 	}
 	return ok
 }

@@ -3,7 +3,10 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // A field is one setting of a struct.
@@ -19,6 +22,7 @@ type options struct {
 	off      bool   // 0 is written off
 	some     bool   // 0 is not written: it is what is absent
 	empty    bool   // shown only when it is something
+	with     string // the setting beside it without which it means nothing
 	word     string // what the Unmarshaler that reads on takes beside
 }
 
@@ -48,6 +52,10 @@ func fieldsOf(out reflect.Value, list []field) []field {
 				inline = true
 			case "":
 			default:
+				if with, ok := strings.CutPrefix(o, "with="); ok {
+					opt.with = with
+					continue
+				}
 				panic(fmt.Sprintf("BUG: %s.%s: unknown tag option %q", t, t.Field(i).Name, o))
 			}
 		}
@@ -72,4 +80,28 @@ func fieldsOf(out reflect.Value, list []field) []field {
 		}
 	}
 	return list
+}
+
+// idle reports whether f, one of list, is a setting that means nothing, because
+// the one that it goes with is not there.
+func idle(f field, list []field) bool {
+	return f.with != "" && slices.ContainsFunc(list, func(o field) bool { return o.name == f.with && o.value.IsZero() })
+}
+
+// together refuses settings that are written without the one that they go with,
+// where nothing is said of them yet.
+func (d *decoder) together(f *file, n *yaml.Node, path string, out reflect.Value) {
+	if out.Kind() != reflect.Struct || n.Kind != yaml.MappingNode {
+		return
+	}
+	list := fieldsOf(out, nil)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := slices.IndexFunc(list, func(k field) bool { return k.name == n.Content[i].Value })
+		if k < 0 || !idle(list[k], list) || d.doc.mistaken(f.at(n.Content[i+1])) {
+			continue
+		}
+		if _, written := d.doc.places[path+list[k].with+sep]; !written {
+			d.fail(f, n.Content[i+1], "leave it out", "%s has no effect without %s", list[k].name, list[k].with)
+		}
+	}
 }

@@ -20,7 +20,8 @@
 // What the struct holds before decoding is the default. Values in a Map or a
 // list start as their type's zero, or as its method Defaults leaves them (see
 // Defaulter). A tag's options are: inline, required (the key must be there),
-// off (the word `off` is allowed and means 0), some (a whole number for which 0
+// off (the word `off` is allowed and means 0), with=KEY (it means nothing without
+// that setting beside it), some (a whole number for which 0
 // stands for absent and cannot be written), omitempty (Show leaves it out when it
 // is nothing). Fields without a yaml tag are not for the file. Supported are string, bool, integers, float64,
 // time.Duration, Size, Secret, Template, json.RawMessage, Map, slices, structs,
@@ -101,8 +102,11 @@ type Unmarshaler interface {
 // A Problem is a mistake in a value that decoded well.
 type Problem struct {
 	Path string // keys below the checked value, joined by dots: "columns.ts.type", "listen.0"; "" is the value itself
+	Part string // a text in the value at which the caret is to stand; may be empty
 	What string // the fact, in lower case: "0 rows make no transaction"
 	Hint string // the way out, may be empty: "at least 1"
+
+	Words []string // where only certain words are right: all of them
 }
 
 // A Checker looks at a decoded value and tells what is wrong in it. Kinds'
@@ -119,5 +123,5 @@ func OneOf(path, value string, words ...string) []Problem {
 			return nil
 		}
 	}
-	return []Problem{{Path: path, What: fmt.Sprintf("unknown word %q", value), Hint: suggest(value, words)}}
+	return []Problem{{Path: path, What: fmt.Sprintf("unknown word %q", value), Hint: suggest(value, words), Words: words}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	_ "time/tzdata" // a gateway may have none
 
@@ -48,6 +49,23 @@ func (c *Config) Defaults() {
 
 // Defaults sets what the file leaves out.
 func (w *WhenHeld) Defaults() { *w = WhenHeld{After: time.Second, Then: "drop"} }
+
+// Complete puts in what holds where the file says nothing, so that it can be
+// shown. Of listeners for which different things hold it shows neither.
+func (c *Config) Complete() {
+	unix, udp := false, false
+	for _, l := range c.Listen {
+		unix = unix || strings.HasPrefix(l, "unixgram://")
+		udp = udp || strings.HasPrefix(l, "udp://")
+	}
+	if c.WhenHeld == nil && unix != udp {
+		c.WhenHeld = new(WhenHeld)
+		c.WhenHeld.Defaults()
+		if udp {
+			c.WhenHeld.Then = "wait"
+		}
+	}
+}
 
 // Check tells what is wrong with the settings, as far as that shows without
 // opening a socket.

@@ -18,15 +18,15 @@ type Config struct {
 	// password or with it.
 	Postgres config.Secret `yaml:"postgres"`
 	// Password goes before any password in Postgres. It is read anew at each connect.
-	Password config.Secret `yaml:"password"`
+	Password config.Secret `yaml:"password,with=postgres"`
 	Libpq    Libpq         `yaml:",inline"`
 	// StatementTimeout is how long a statement on a PostgreSQL server may take
 	// (nil: a minute, 0: for ever).
-	StatementTimeout *time.Duration `yaml:"statement_timeout,off"`
+	StatementTimeout *time.Duration `yaml:"statement_timeout,off,with=postgres"`
 	// Pooler says that the server is reached through a proxy that pools transactions.
-	Pooler bool `yaml:"pooler"`
+	Pooler bool `yaml:"pooler,with=postgres"`
 	// Partition divides the table by time; nil: it is as it is.
-	Partition *Partition `yaml:"partition"`
+	Partition *Partition `yaml:"partition,with=postgres"`
 
 	// Table is the name, or schema.name; both parts are quoted. Default: logs.
 	// With values in the name (logs_${app_name}) each message says which table it goes into.
@@ -40,9 +40,9 @@ type Config struct {
 	Indexes []string `yaml:"indexes"`
 
 	// Retention says what is removed from a SQLite database, nothing by default.
-	Retention Retention `yaml:"retention,omitempty"`
+	Retention Retention `yaml:"retention,with=sqlite"`
 	// FullText is the column of a SQLite table that gets a full-text index; "": none.
-	FullText string `yaml:"full_text"`
+	FullText string `yaml:"full_text,with=sqlite"`
 
 	// ExplicitCommits wraps the rows in BEGIN and COMMIT (nil and true). Without,
 	// each row is its own transaction.

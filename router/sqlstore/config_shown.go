@@ -22,6 +22,9 @@ func (c *Config) Complete() {
 	if names, err := parseNaming(string(c.Table)); err == nil && names.fixed == "" {
 		c.MaxTables = c.maxTables()
 	}
+	if *c.Create {
+		c.Indexes = c.indexes()
+	}
 	if c.Postgres.Empty() {
 		return
 	}
@@ -31,7 +34,29 @@ func (c *Config) Complete() {
 		c.StatementTimeout = &limit
 	}
 	text, err := c.Postgres.Reveal()
-	if err == nil && c.Libpq.ConnectTimeout == 0 && !says(text, "connect_timeout") && os.Getenv("PGCONNECT_TIMEOUT") == "" {
+	if err != nil || says(text, "service") || os.Getenv("PGSERVICE") != "" { // a file of libpq's has a say, too
+		return
+	}
+	open := func(name, variable string) bool { return !says(text, name) && os.Getenv(variable) == "" }
+	if c.Libpq.ConnectTimeout == 0 && open("connect_timeout", "PGCONNECT_TIMEOUT") {
 		c.Libpq.ConnectTimeout = pgConnectTimeout
+	}
+	if c.Libpq.TargetSession == "" && open("target_session_attrs", "PGTARGETSESSIONATTRS") {
+		c.Libpq.TargetSession = "read-write"
+	}
+	if c.Libpq.mode(text) == "" && c.Libpq.roots(text) != systemRoots {
+		c.Libpq.SSLMode = "prefer"
+		if c.Remote() {
+			c.Libpq.SSLMode = "verify-full"
+		}
+	}
+	if c.Libpq.mode(text) == "disable" {
+		return
+	}
+	if c.Libpq.SSLSNI == nil && open("sslsni", "PGSSLSNI") {
+		c.Libpq.SSLSNI = &yes
+	}
+	if c.Libpq.SSLNegotiation == "" && open("sslnegotiation", "PGSSLNEGOTIATION") {
+		c.Libpq.SSLNegotiation = "postgres"
 	}
 }

@@ -23,15 +23,15 @@ import (
 // What the connection string says as well is a mistake; libpq's environment
 // variables count less than both.
 type Libpq struct {
-	SSLMode        string        `yaml:"sslmode"`        // "": verify-full on another host, else prefer
-	SSLRootCert    File          `yaml:"sslrootcert"`    // file of the authorities, or system
-	SSLCert        File          `yaml:"sslcert"`        // file of our certificate
-	SSLKey         File          `yaml:"sslkey"`         // file of its key
-	SSLPassword    config.Secret `yaml:"sslpassword"`    // of that key
-	SSLSNI         *bool         `yaml:"sslsni"`         // send the host's name (nil and true)
-	SSLNegotiation string        `yaml:"sslnegotiation"` // postgres, or direct (server 17)
-	TargetSession  string        `yaml:"target_session_attrs"`
-	ConnectTimeout time.Duration `yaml:"connect_timeout"` // of each address; 0: 10 s
+	SSLMode        string        `yaml:"sslmode,with=postgres"`        // "": verify-full on another host, else prefer
+	SSLRootCert    File          `yaml:"sslrootcert,with=postgres"`    // file of the authorities, or system
+	SSLCert        File          `yaml:"sslcert,with=postgres"`        // file of our certificate
+	SSLKey         File          `yaml:"sslkey,with=postgres"`         // file of its key
+	SSLPassword    config.Secret `yaml:"sslpassword,with=postgres"`    // of that key
+	SSLSNI         *bool         `yaml:"sslsni,with=postgres"`         // send the host's name (nil and true)
+	SSLNegotiation string        `yaml:"sslnegotiation,with=postgres"` // postgres, or direct (server 17)
+	TargetSession  string        `yaml:"target_session_attrs,with=postgres"`
+	ConnectTimeout time.Duration `yaml:"connect_timeout,with=postgres"` // of each address; 0: 10 s
 }
 
 // A File is the name of a file, relative to the configuration file that names it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +106,15 @@ func (d *pgReader) choose(ctx context.Context, t *seen, kind string) error {
 		t.order = unordered
 		return nil
 	}
-	if !strings.Contains("rpm", kind) {
+	isTable := strings.Contains("rpm", kind)
+	// Rows of one moment need an order, for those that a page ends among. An incremental sort
+	// gives it, which servers before 13 do not have.
+	if major, _, _ := strings.Cut(d.conn.ParameterStatus("server_version"), "."); len(major) > 1 && major >= "13" {
+		if t.ties = []string{"tableoid", "ctid"}; !isTable {
+			t.ties = []string{"(" + quote(t.name) + ".*)::text"}
+		}
+	}
+	if !isTable {
 		return nil
 	}
 	c := t.columns[t.time]
@@ -150,13 +159,12 @@ func (t *seen) pgRows(q *Look, p piece, skip, limit int) string {
 	if len(conditions) > 0 {
 		sql += " WHERE " + strings.Join(conditions, " AND ")
 	}
-	if !p.null {
-		sql += " ORDER BY " + quote(t.columns[t.time].name)
-		if p.back {
-			sql += " DESC"
-		}
+	by := append([]string{quote(t.columns[t.time].name)}, t.ties...)
+	back := ""
+	if p.back {
+		back = " DESC"
 	}
-	return fmt.Sprintf("%s LIMIT %d OFFSET %d", sql, limit, skip)
+	return fmt.Sprintf("%s ORDER BY %s%s LIMIT %d OFFSET %d", sql, strings.Join(by, back+", "), back, limit, skip)
 }
 
 // pgFilter are the conditions of q, of the same meaning as in SQLite: the collation C knows the case of ASCII only.
@@ -217,19 +225,24 @@ func (d *pgReader) boundary(ctx context.Context, t *seen, p piece, n int) (at ke
 	return at, ok, err
 }
 
-func (d *pgReader) rows(ctx context.Context, t *seen, q *Look, p piece, skip, limit int, fn func(*Row) bool) error {
+func (d *pgReader) rows(ctx context.Context, t *seen, q *Look, p piece, skip, limit int, fn func(key, *Row) bool) error {
 	return d.exec(ctx, "read "+t.String(), t.pgRows(q, p, skip, limit), func(fields []pgconn.FieldDescription, values [][]byte) bool {
-		return fn(t.pgRow(fields, values))
+		var at key
+		if v := values[t.time]; v != nil {
+			at = string(v)
+		}
+		return fn(at, t.pgRow(fields, values, q.Regexp))
 	})
 }
 
-func (t *seen) pgRow(fields []pgconn.FieldDescription, values [][]byte) *Row {
+// pgRow makes a row of what pgRows selects; nil when re does not want it.
+func (t *seen) pgRow(fields []pgconn.FieldDescription, values [][]byte, re *regexp.Regexp) *Row {
+	if re != nil && !re.Match(values[t.role(router.KeyMessage)]) {
+		return nil
+	}
 	row := &Row{t: t, Values: make([]Value, len(values))}
 	for i, v := range values {
 		row.Values[i] = pgShown(fields[i].DataTypeOID, v)
-	}
-	if v := values[t.time]; v != nil {
-		row.at = string(v)
 	}
 	return row
 }
@@ -257,7 +270,7 @@ func pgShown(oid uint32, text []byte) Value {
 
 func (d *pgReader) end(context.Context, *seen, key) (int64, key, bool, error) { panic("BUG: no rowid") }
 
-func (d *pgReader) after(context.Context, *seen, *Look, int64, int64, int, func(*Row) bool) error {
+func (d *pgReader) after(context.Context, *seen, *Look, int64, int64, int, func(key, *Row) bool) error {
 	panic("BUG: no rowid")
 }
 

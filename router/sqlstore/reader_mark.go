@@ -89,11 +89,11 @@ func (f *follower) fresh(ctx context.Context, t *seen) (rows []*Row, more bool, 
 		return nil, false, nil
 	}
 	found := page{}
-	err = f.r.db.after(ctx, t, &f.q, p.id, id, followRows, func(row *Row) bool {
-		if found.count++; f.wanted(row) {
+	err = f.r.db.after(ctx, t, &f.q, p.id, id, followRows, func(at key, row *Row) bool {
+		found.count++
+		if found.last = at; row != nil {
 			found.rows = append(found.rows, row)
 		}
-		found.last = row.id
 		return true
 	})
 	if err != nil {

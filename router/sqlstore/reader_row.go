@@ -14,8 +14,7 @@ type Row struct {
 	// Values are those of all columns. Times are text of RFC 3339 in UTC, as far as the database says that they are times.
 	Values []Value
 	t      *seen
-	at     key   // in the order of the table
-	id     int64 // rowid, where asked for
+	id     int64 // rowid, where there is one
 }
 
 // Columns are the names of the table's columns.

@@ -19,9 +19,10 @@ type seen struct {
 	tag     int                       // the column that holds app_name[proc_id], or -1
 	time    int                       // the column of the time by which rows are asked for and shown; -1: none
 	order   ordering
-	rowid   string // SQLite's name for it; "": there is none
-	kept    bool   // rowids stay when the file is vacuumed
-	slow    string // what is missing for quick answers
+	rowid   string   // SQLite's name for it; "": there is none
+	kept    bool     // rowids stay when the file is vacuumed
+	ties    []string // PostgreSQL: what orders rows of the same time
+	slow    string   // what is missing for quick answers
 }
 
 type seenColumn struct {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-
-	"github.com/weirlog/weir/router"
 )
 
 // A looker is a database to look into. Each call is a transaction of its own.
@@ -18,13 +16,13 @@ type looker interface {
 	describe(ctx context.Context, t table) (*seen, error)
 	// boundary is where the row n behind the first one of a piece stands in the order; ok is false when there are fewer.
 	boundary(ctx context.Context, t *seen, p piece, n int) (at key, ok bool, err error)
-	// rows gives the rows of a piece that q wants (but for Regexp), in order, after the first skip of them and at
-	// most limit, to fn, until it says that this is enough.
-	rows(ctx context.Context, t *seen, q *Look, p piece, skip, limit int, fn func(*Row) (more bool)) error
+	// rows gives the rows of a piece that q wants, in order, after the first skip of them and at most limit, to fn,
+	// until it says that this is enough. Those that only Regexp does not want are counted, and are nil.
+	rows(ctx context.Context, t *seen, q *Look, p piece, skip, limit int, fn func(at key, row *Row) (more bool)) error
 	// end is the highest rowid of a table, and the time of its row; of those not later than before, unless that is nil.
 	end(ctx context.Context, t *seen, before key) (id int64, at key, some bool, err error)
-	// after gives the rows with a rowid above id and at most to that q wants, as rows does.
-	after(ctx context.Context, t *seen, q *Look, id, to int64, limit int, fn func(*Row) (more bool)) error
+	// after gives the rows with a rowid, which is at, above id and at most to, as rows does.
+	after(ctx context.Context, t *seen, q *Look, id, to int64, limit int, fn func(at key, row *Row) (more bool)) error
 	// news tells what may have changed since the last time, and connects when there is no connection.
 	news(ctx context.Context) (news, error)
 }
@@ -68,6 +66,7 @@ const (
 	pageRows  = 1000
 	pageBytes = 4 << 20
 	sortRows  = 50_000 // of a page where each costs a look at the whole table
+	scanRows  = 20_000 // of a page of which each row is looked at here
 	scanLeast = 500
 	scanMost  = 1 << 16 // rows that one transaction looks at
 )
@@ -156,11 +155,6 @@ func (v *View) scans(t *seen) bool {
 	return t.order != bySorting && (v.q.filtered() || t.order == byRowID && bounded)
 }
 
-// wanted applies the part of the question that no database answers.
-func (v *View) wanted(row *Row) bool {
-	return v.q.Regexp == nil || v.q.Regexp.Match(row.Get(router.KeyMessage).Text)
-}
-
 // start is where p begins.
 func (p piece) start() key {
 	if p.back {
@@ -186,19 +180,22 @@ type page struct {
 
 func (v *View) page(ctx context.Context, t *seen, p piece, skip, limit int) (found page, err error) {
 	size := 0
-	err = v.r.db.rows(ctx, t, &v.q, p, skip, limit, func(row *Row) bool {
+	most := limit
+	if v.q.Regexp != nil {
+		most = max(limit, scanRows)
+	}
+	err = v.r.db.rows(ctx, t, &v.q, p, skip, most, func(at key, row *Row) bool {
 		if found.count++; found.count == 1 {
-			found.first = row.at
+			found.first = at
 		}
-		if found.same++; found.count > 1 && row.at != found.last {
+		if found.same++; found.count > 1 && at != found.last {
 			found.same = 1
 		}
-		found.last = row.at
-		if v.wanted(row) {
+		if found.last = at; row != nil {
 			found.rows = append(found.rows, row)
 			size += row.size()
 		}
-		found.full = found.count == limit || size > pageBytes
+		found.full = found.count == most || len(found.rows) == limit || size > pageBytes
 		return !found.full
 	})
 	return found, err

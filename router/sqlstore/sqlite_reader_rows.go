@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -272,14 +273,17 @@ func (t *seen) liteBoundary(p piece, n int) (sql string, args []any) {
 	return sql + " LIMIT 1 OFFSET ?", append(args, n)
 }
 
-func (d *liteReader) rows(ctx context.Context, t *seen, q *Look, p piece, skip, limit int, fn func(*Row) bool) error {
+func (d *liteReader) rows(ctx context.Context, t *seen, q *Look, p piece, skip, limit int, fn func(key, *Row) bool) error {
 	sql, args := t.liteRows(q, p, skip, limit)
-	return d.exec(ctx, "read "+t.String()+" of", sql, args, func(s *sqlite.Stmt) bool { return fn(t.liteRow(s)) })
+	return d.exec(ctx, "read "+t.String()+" of", sql, args, func(s *sqlite.Stmt) bool { return fn(liteKey(s, 1), t.liteRow(s, q.Regexp)) })
 }
 
-// liteRow makes a row of what liteRows selects.
-func (t *seen) liteRow(s *sqlite.Stmt) *Row {
-	row := &Row{t: t, id: s.ColumnInt64(0), at: liteKey(s, 1), Values: make([]Value, len(t.columns))}
+// liteRow makes a row of what liteRows selects; nil when re does not want it.
+func (t *seen) liteRow(s *sqlite.Stmt, re *regexp.Regexp) *Row {
+	if re != nil && !re.MatchString(s.ColumnText(2+t.role(router.KeyMessage))) {
+		return nil
+	}
+	row := &Row{t: t, id: s.ColumnInt64(0), Values: make([]Value, len(t.columns))}
 	for i := range row.Values {
 		row.Values[i], _ = liteValue(s, i+2, nil)
 		if t.columns[i].json && row.Values[i].Kind == TextValue {
@@ -320,11 +324,11 @@ func (d *liteReader) end(ctx context.Context, t *seen, before key) (id int64, at
 	return id, at, some, err
 }
 
-func (d *liteReader) after(ctx context.Context, t *seen, q *Look, id, to int64, limit int, fn func(*Row) bool) error {
+func (d *liteReader) after(ctx context.Context, t *seen, q *Look, id, to int64, limit int, fn func(key, *Row) bool) error {
 	stored := *t
 	stored.order = byRowID
 	sql, args := stored.liteRows(q, piece{low: id, above: true, high: to, upTo: true}, 0, limit)
-	return d.exec(ctx, "read "+t.String()+" of", sql, args, func(s *sqlite.Stmt) bool { return fn(t.liteRow(s)) })
+	return d.exec(ctx, "read "+t.String()+" of", sql, args, func(s *sqlite.Stmt) bool { return fn(liteKey(s, 1), t.liteRow(s, q.Regexp)) })
 }
 
 func (d *liteReader) news(ctx context.Context) (n news, err error) {

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
@@ -13,6 +9,9 @@ import (
 
 	"github.com/weirlog/weir/router/admin"
 )
+
+// compilePatience is how long compiling may take.
+const compilePatience = 2 * time.Minute
 
 func newReloadCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -27,18 +26,14 @@ weir finds changed modules by itself within a few seconds; this command waits
 until it is done, and tells what came of it.`,
 		Args: cobra.NoArgs,
 	}
-	addConfigFlag(c)
+	flag := addAdminFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		s, doc := loadSettings(c)
-		if doc.Err() != nil {
-			return refuse(c, doc)
-		}
-		s.resolve(doc)
-		if s.Admin == nil {
-			return usagef("this configuration has no admin: section, by which weir could be asked; kill -HUP does the same")
-		}
-		all, err := askReload(c.Context(), s.Admin)
+		at, err := flag.find(c)
 		if err != nil {
+			return err
+		}
+		var all []admin.Reloaded
+		if err := ask(c.Context(), at, http.MethodPost, "/reload", compilePatience, &all, http.StatusOK, http.StatusUnprocessableEntity); err != nil {
 			return err
 		}
 		refused := false
@@ -59,30 +54,4 @@ until it is done, and tells what came of it.`,
 		return nil
 	}
 	return c
-}
-
-// askReload waits for as long as compiling may take.
-func askReload(ctx context.Context, at *admin.Config) (all []admin.Reloaded, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return at.Dial(ctx) },
-	}}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://weir/reload", nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := client.Do(r)
-	if err != nil {
-		return nil, fmt.Errorf("ask weir: %w (does it run with this configuration?)", errors.Unwrap(err))
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusUnprocessableEntity {
-		return nil, fmt.Errorf("ask weir: it answered %s", answer.Status)
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil {
-		return nil, fmt.Errorf("read weir's answer: %w", err)
-	}
-	return all, nil
 }

@@ -39,6 +39,7 @@ func newRootCommand() *cobra.Command {
 		newReloadCommand(),
 		newRunCommand(),
 		newSpoolCommand(),
+		newStatusCommand(),
 		newVersionCommand(),
 	)
 	return root

@@ -178,9 +178,9 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	if p.router, err = router.New(rc); err != nil {
 		return err
 	}
-	p.registry.MustRegister(p.router)
+	p.registry.MustRegister(p.router, socket.Metrics(p.sources))
 	if s.Admin != nil {
-		if p.admin, err = admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry, Parts: p.parts, Reload: p.reload}, log); err != nil {
+		if p.admin, err = admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry, Parts: p.parts, Plan: p.plan(s, doc), Reload: p.reload}, log); err != nil {
 			return errors.Join(err, closeDestinations(rc.Destinations))
 		}
 	}

@@ -10,7 +10,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,9 +35,34 @@ type Config struct {
 // Check implements config.Checker.
 func (c Config) Check() []config.Problem {
 	if _, _, err := c.address(); err != nil {
-		return []config.Problem{{Path: "listen", What: err.Error(), Hint: "such as 127.0.0.1:9600 or unix:///run/weir/admin.sock"}}
+		return []config.Problem{{Path: "listen", What: err.Error(), Hint: c.hint()}}
 	}
 	return nil
+}
+
+// Address is scheme://address of what is listened on: tcp:// or unix://.
+func (c Config) Address() string {
+	network, address, err := c.address()
+	if err != nil {
+		return ""
+	}
+	return network + "://" + address
+}
+
+// hint is the way out for an address that is none.
+func (c Config) hint() string {
+	text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(c.Listen, "/"), "http://"), "tcp://")
+	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
+		text = "127.0.0.1:" + text
+	} else if net.ParseIP(text) != nil {
+		text = net.JoinHostPort(text, "9600")
+	}
+	if fixed := (Config{Listen: text}); text != c.Listen {
+		if _, _, err := fixed.address(); err == nil {
+			return text
+		}
+	}
+	return "127.0.0.1:9600 or unix:///run/weir/admin.sock"
 }
 
 // address returns what net.Listen wants to know.
@@ -53,6 +80,9 @@ func (c Config) address() (network, address string, err error) {
 	if err != nil || strings.Contains(host, "/") {
 		return "", "", fmt.Errorf("%q is not host:port", c.Listen)
 	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", "", fmt.Errorf("%q is no port", port)
+	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
@@ -65,6 +95,7 @@ func (c Config) address() (network, address string, err error) {
 type Server struct {
 	listener net.Listener
 	http     *http.Server
+	reporter *reporter
 	log      *slog.Logger
 }
 
@@ -73,6 +104,9 @@ type Subject struct {
 	Gatherer prometheus.Gatherer
 	// Parts is the state of every part of the router, for /readyz.
 	Parts func() []router.Part
+	// Plan is what the configuration says, for /status: names in their order, addresses, files. The rest is filled in from
+	// Gatherer and Parts, which must not wait for any part of the router.
+	Plan Status
 	// Reload reads the modules again, for /reload.
 	Reload func(context.Context) []Reloaded
 }
@@ -96,11 +130,13 @@ func Listen(cfg Config, subject Subject, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
+	r := &reporter{subject, newHistory(time.Now())}
 	return &Server{
 		listener: l,
+		reporter: r,
 		log:      log,
 		http: &http.Server{
-			Handler:           handler(subject, log),
+			Handler:           handler(r, log),
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
 			WriteTimeout:      2 * time.Minute, // a reload compiles
@@ -150,6 +186,18 @@ func (c Config) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
+// Address is where a server of this configuration listens, for people.
+func (c Config) Address() string {
+	network, address, err := c.address()
+	switch {
+	case err != nil:
+		return c.Listen
+	case network == "unix":
+		return "unix://" + address
+	}
+	return address
+}
+
 // Addr is the address that was taken: with port 0 in the configuration, the
 // port that the system chose.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
@@ -157,6 +205,11 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Run answers until ctx ends, then finishes the answers under way, for at most
 // a second, and returns nil. Any other return is a failure.
 func (s *Server) Run(ctx context.Context) error {
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	watched, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	helpers.Go(func() { s.reporter.watch(watched) })
 	finished := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(finished)

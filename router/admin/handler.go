@@ -12,7 +12,8 @@ import (
 	"github.com/weirlog/weir/router"
 )
 
-func handler(subject Subject, log *slog.Logger) http.Handler {
+func handler(report *reporter, log *slog.Logger) http.Handler {
+	subject := report.subject
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(subject.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelError),
@@ -26,11 +27,12 @@ func handler(subject Subject, log *slog.Logger) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		ready(w, subject.Parts())
 	})
+	mux.HandleFunc("GET /status", report.status)
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
 		reload(w, subject.Reload(r.Context()))
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, "weir\n\n/metrics  Prometheus metrics\n/healthz  200 while the process is alive\n/readyz   200 when every part does its work, else 503; JSON\n/reload   POST: read the filters' modules again; JSON\n")
+		io.WriteString(w, "weir\n\n/metrics  Prometheus metrics\n/healthz  200 while the process is alive\n/readyz   200 when every part does its work, else 503; JSON\n/status   what every part does, with rates, and what is wrong; JSON (weir status draws it)\n/reload   POST: read the filters' modules again; JSON\n")
 	})
 	return http.NewCrossOriginProtection().Handler(mux) // a page in somebody's browser may not reload
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/sqlstore"
 )
 
@@ -73,7 +72,7 @@ func (b *copying) run(ctx context.Context, c *cobra.Command, from *reading) erro
 	if how.Check != "" {
 		checked = fmt.Sprintf("PRAGMA %s is fine", how.Check)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "copied %s to %s in %v, %s\n", about(config.Size(report.Bytes)), printable(b.to), time.Since(began).Round(time.Millisecond), checked)
+	fmt.Fprintf(c.OutOrStdout(), "copied %s to %s in %v, %s\n", bytesOf(uint64(report.Bytes)), printable(b.to), time.Since(began).Round(time.Millisecond), checked)
 	return nil
 }
 
@@ -83,7 +82,7 @@ func progress(w io.Writer) func(done, total int64) {
 	return func(done, total int64) {
 		if now := time.Now(); now.After(next) || done == total {
 			next = now.Add(200 * time.Millisecond)
-			fmt.Fprintf(w, "\r\x1b[K%3d%%  %s of %s", 100*done/max(total, 1), about(config.Size(done)), about(config.Size(total)))
+			fmt.Fprintf(w, "\r\x1b[K%3d%%  %s of %s", 100*done/max(total, 1), bytesOf(uint64(done)), bytesOf(uint64(total)))
 			if done == total {
 				fmt.Fprint(w, ", to be checked")
 			}

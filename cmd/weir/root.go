@@ -36,6 +36,7 @@ func newRootCommand() *cobra.Command {
 		newFilterCommand(),
 		newLoggenCommand(),
 		newParseCommand(),
+		newQueryCommand(),
 		newReloadCommand(),
 		newRunCommand(),
 		newSpoolCommand(),

@@ -249,7 +249,7 @@ func (p *statusPage) destinations() {
 		t.row(name(d.Name), total(d.Stored), rate(d.Stored), total(d.Transactions), commit, cell{text: digits(d.InFlight)}, oldest, trouble(d.Rejected), troubles(d.Lost), destinationState(&d))
 		if b := d.Buffer; b != nil {
 			text := fmt.Sprintf("disk buffer: %s of %s (%s), %s messages", bytesOf(b.Waiting), bytesOf(b.Limit), percent(b.Waiting, b.Limit), digits(b.Messages))
-			if b.FullIn != nil {
+			if b.FullIn != nil && d.Lost["full"].Rate10s == 0 {
 				text += ", full in " + span(seconds(*b.FullIn))
 			}
 			t.note(plain, text)
@@ -280,6 +280,8 @@ func destinationState(d *admin.DestinationStatus) cell {
 			h = red
 		}
 		return cell{"no answer for " + span(seconds(d.Unanswered)), h, true}
+	case d.Buffer != nil && d.Buffer.Unanswered >= 1:
+		return cell{"disk: no answer for " + span(seconds(d.Buffer.Unanswered)), red, true}
 	case d.LastCommit == nil:
 		return cell{"ready", plain, true}
 	}

@@ -40,15 +40,6 @@ func (c Config) Check() []config.Problem {
 	return nil
 }
 
-// Address is scheme://address of what is listened on: tcp:// or unix://.
-func (c Config) Address() string {
-	network, address, err := c.address()
-	if err != nil {
-		return ""
-	}
-	return network + "://" + address
-}
-
 // hint is the way out for an address that is none.
 func (c Config) hint() string {
 	text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(c.Listen, "/"), "http://"), "tcp://")

@@ -127,6 +127,8 @@ func (j *judgement) destination(d *DestinationStatus) {
 	switch b := d.Buffer; {
 	case b == nil:
 		kept = "weir tries again by itself; until then it holds what memory takes, and then its sources wait"
+	case d.overflows():
+		kept = "weir tries again by itself; its disk buffer is full until then"
 	case b.FullIn != nil:
 		kept = fmt.Sprintf("weir tries again by itself; until then its disk buffer takes what comes, at this rate for about %s", about(*b.FullIn))
 	default:
@@ -192,10 +194,13 @@ func (j *judgement) source(s *SourceStatus) {
 	}
 }
 
+// overflows reports whether messages are lost at the moment because there is no room for them.
+func (d *DestinationStatus) overflows() bool { return d.Lost["full"].LastMinute() > 0 }
+
 // room tells what goes on for now and will not for long.
 func (j *judgement) room(d *DestinationStatus) {
 	b := d.Buffer
-	if b != nil && b.Limit > 0 {
+	if b != nil && b.Limit > 0 && !d.overflows() {
 		share := float64(b.Waiting) / float64(b.Limit)
 		switch {
 		case share >= nearlyFull:

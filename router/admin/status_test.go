@@ -207,6 +207,11 @@ func TestWhatAnOperatorMustKnowIsAProblem(t *testing.T) {
 	})
 	check("the disk of the letters hangs", "dead_letters dead_letters: the disk does not answer", func(f *fake) { f.set(30, "weir_dead_letters_unanswered_seconds") })
 
+	check("lost, and so full", "destination db: 7 messages lost in the last minute: there was no room", func(f *fake) {
+		f.add(7, "weir_destination_messages_total", "destination", "db", "fate", "lost", "reason", "full")
+		f.set(100e6, "weir_buffer_limit_bytes", "destination", "db", "connection", "1")
+		f.set(99e6, "weir_buffer_waiting_bytes", "destination", "db", "connection", "1")
+	})
 	check("lost", "destination db: 7 messages lost in the last minute: there was no room", func(f *fake) {
 		f.add(7, "weir_destination_messages_total", "destination", "db", "fate", "lost", "reason", "full")
 	})

@@ -157,9 +157,11 @@ func (q *query) ask(ctx, whole context.Context, c *cobra.Command, from *reading,
 	} else {
 		err = reader.Query(ctx, sql, rows)
 	}
-	reader.Close() // no transaction waits for whoever reads what comes out
-	if e := rows.End(); err == nil {
-		err = e
+	reader.Close()                    // no transaction waits for whoever reads what comes out
+	if err == nil || rows.shown > 0 { // what came before an error is shown
+		if e := rows.End(); err == nil {
+			err = e
+		}
 	}
 	if e := out.close(whole); err == nil {
 		err = e

@@ -60,11 +60,14 @@ func (b *copying) run(ctx context.Context, c *cobra.Command, from *reading) erro
 	defer reader.Close()
 	began := time.Now()
 	how := sqlstore.Backup{Path: b.to, Force: b.force, Check: checks[b.check]}
-	if w := c.ErrOrStderr(); isTerminal(w) {
+	w := c.ErrOrStderr()
+	if isTerminal(w) {
 		how.Progress = progress(w)
-		defer fmt.Fprint(w, "\r\x1b[K")
 	}
 	report, err := reader.Backup(ctx, how)
+	if how.Progress != nil {
+		fmt.Fprint(w, clearLine)
+	}
 	if err != nil {
 		return stopped(ctx, err)
 	}
@@ -76,13 +79,15 @@ func (b *copying) run(ctx context.Context, c *cobra.Command, from *reading) erro
 	return nil
 }
 
+const clearLine = "\r\x1b[K"
+
 // progress shows how far a copy is, now and then.
 func progress(w io.Writer) func(done, total int64) {
 	var next time.Time
 	return func(done, total int64) {
 		if now := time.Now(); now.After(next) || done == total {
 			next = now.Add(200 * time.Millisecond)
-			fmt.Fprintf(w, "\r\x1b[K%3d%%  %s of %s", 100*done/max(total, 1), bytesOf(uint64(done)), bytesOf(uint64(total)))
+			fmt.Fprintf(w, clearLine+"%3d%%  %s of %s", 100*done/max(total, 1), bytesOf(uint64(done)), bytesOf(uint64(total)))
 			if done == total {
 				fmt.Fprint(w, ", to be checked")
 			}

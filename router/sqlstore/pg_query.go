@@ -150,17 +150,26 @@ func secondStatement(sql string) int {
 		case c == ';':
 			return i + statementAt(sql[i:], true)
 		case c == '\'':
-			escapes := i > 0 && (sql[i-1] == 'e' || sql[i-1] == 'E')
+			escapes := i > 0 && sql[i-1]|0x20 == 'e' && !inWord(sql, i-1)
 			i = behindQuote(sql, i, escapes)
 		case c == '"':
 			i = behindQuote(sql, i, false)
-		case c == '$':
+		case c == '$' && !inWord(sql, i):
 			i = behindDollars(sql, i)
 		default:
 			i = max(skipComment(sql, i, true), i+1)
 		}
 	}
 	return len(sql)
+}
+
+// inWord reports whether a word goes on at i.
+func inWord(sql string, i int) bool {
+	if i == 0 {
+		return false
+	}
+	c := sql[i-1]
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= 0x80
 }
 
 // behindQuote is the end of what is quoted from i on. A doubled quote ends it and begins it again.

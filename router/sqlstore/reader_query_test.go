@@ -272,6 +272,8 @@ func TestPostgresQueryTellsThePlace(t *testing.T) {
 	at("SELECT 1; SELECT 2", "SELECT 2")
 	at(`SELECT ';', E'\';', $$;$$, $a$;$a$, ";" -- ;
 	/* ; /* */ ; */; DELETE FROM logs`, "DELETE")
+	at("SELECT 'a' LIKE'\\'; DELETE FROM logs; SELECT ''", "DELETE")
+	at("SELECT 1 AS a$b$; DELETE FROM logs; SELECT 2 AS c$b$", "DELETE")
 	at("SELEC 1", "SELEC 1")
 	at("SELECT 1 +", "")
 	_, err := ask(t, reader, "SELECT hostnme FROM logs")

@@ -88,6 +88,9 @@ func (c *copying) place() error {
 	if real, err := filepath.EvalSymlinks(c.Path); err == nil {
 		c.Path = real // a link stays one
 	}
+	if dir := filepath.Dir(c.Path); !exists(dir) {
+		return lookError{fmt.Errorf("there is no directory %s", dir), "make it, or another place"}
+	}
 	if err := c.mayBe(original); err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func TestBackupIsRefusedWhereItWouldHarm(t *testing.T) {
 		refused(in("other.db"), force, "other.db-wal is there")
 		refused(dir, force, "is a directory")
 		refused("/dev/null", force, "is no file")
-		refused(in("no/copy.db"), force, "no such file or directory")
+		refused(in("no/copy.db"), force, "there is no directory "+in("no"))
 	}
 	refused(in("there.db"), false, "or --force")
 	refused(in("dangling.db"), true, "is no file")

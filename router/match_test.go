@@ -155,6 +155,9 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	if !m.Matches(msg) {
 		t.Fatal("it does not match")
 	}
+	if raceDetector {
+		t.Skip("the race detector makes pools forget, that of package regexp among them")
+	}
 	if n := testing.AllocsPerRun(1000, func() { m.Matches(msg) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

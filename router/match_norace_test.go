@@ -1,0 +1,5 @@
+//go:build !race
+
+package router
+
+const raceDetector = false

@@ -51,16 +51,13 @@ func newConfigExampleCommand() *cobra.Command {
 func configSchema() []byte {
 	s := newSettings()
 	s.Admin = &admin.Config{Listen: admin.DefaultListen}
-	return config.Schema(s, config.SchemaOptions{Title: "configuration of weir", Example: example.Example, Names: goodName.String()})
+	return config.Schema(s, config.SchemaOptions{Example: example.Example, Names: goodName.String()})
 }
 
 // Forms implements config.Former.
 func (s *severity) Forms() []config.Form {
-	return []config.Form{{Words: severityWords(), Fold: true}, {Pattern: "^[0-7]$"}, {Value: new(digit)}}
+	return []config.Form{{Words: severityWords()}, {Pattern: "^" + severityPattern + "$"}, {Value: new(byNumber), Most: 7}}
 }
-
-// digit is a severity by its number.
-type digit uint8
 
 // Forms implements config.Former.
 func (s *syncing) Forms() []config.Form {

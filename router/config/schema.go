@@ -9,7 +9,6 @@ import (
 
 // SchemaOptions say what a schema holds beside the shape of the settings.
 type SchemaOptions struct {
-	Title   string
 	Example string // a file with every setting: the comment behind a key is its description
 	Names   string // a regular expression for names at the top; "": any
 }
@@ -24,9 +23,9 @@ type Former interface {
 
 // A Form is one way to write a value: a Value, or one of Words, or a text of a Pattern.
 type Form struct {
-	Value   any      // what UnmarshalConfig gives to Decode, by pointer; what it holds is the default
-	Words   []string // in any letter case, when Fold
-	Fold    bool
+	Value   any // what UnmarshalConfig gives to Decode, by pointer; what it holds is the default
+	Words   []string
+	Most    uint64 // of a Value that is a whole number: the largest
 	Pattern string // a regular expression that JavaScript has, too
 	Key     string // of a mapping: the key by which this form is known; it has to be there
 }
@@ -40,7 +39,7 @@ type Form struct {
 func Schema(from any, opts SchemaOptions) []byte {
 	g := &schemaMaker{opts: opts, docs: readDocs(opts.Example), defs: map[string]*schema{}, types: map[string]reflect.Type{}}
 	top := g.structure(reflect.ValueOf(from).Elem(), spotInSchema{}, nil)
-	top.Schema, top.Title = "http://json-schema.org/draft-07/schema#", opts.Title
+	top.Schema = "http://json-schema.org/draft-07/schema#"
 	top.Type = "object"
 	top.PatternProperties = map[string]*schema{"^x-": {Description: g.docs.find([]string{"x-"}, "")}}
 	top.Definitions = g.defs
@@ -54,7 +53,6 @@ func Schema(from any, opts SchemaOptions) []byte {
 // A schema is one JSON Schema: the keywords that are used here, in the order of reading.
 type schema struct {
 	Schema               string             `json:"$schema,omitempty"`
-	Title                string             `json:"title,omitempty"`
 	Ref                  string             `json:"$ref,omitempty"`
 	Description          string             `json:"description,omitempty"`
 	Type                 any                `json:"type,omitempty"`
@@ -70,9 +68,9 @@ type schema struct {
 	PropertyNames        *schema            `json:"propertyNames,omitempty"`
 	Items                *schema            `json:"items,omitempty"`
 	AnyOf                []*schema          `json:"anyOf,omitempty"`
-	AllOf                []*schema          `json:"allOf,omitempty"`
 	If                   *schema            `json:"if,omitempty"`
 	Then                 *schema            `json:"then,omitempty"`
+	Else                 *schema            `json:"else,omitempty"`
 	Definitions          map[string]*schema `json:"definitions,omitempty"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -78,7 +79,9 @@ func (g *schemaMaker) value(v reflect.Value, at spotInSchema, opt options) *sche
 	switch {
 	case t == rawType:
 		return &schema{}
-	case t == secretType || t == templateType:
+	case t == secretType: // which takes true for a text
+		return &schema{Type: []string{"string", "number", "boolean"}}
+	case t == templateType:
 		return g.scalar("text")
 	case t == sizeType && opt.off:
 		return g.scalar("size_or_off")
@@ -159,36 +162,38 @@ func (g *schemaMaker) former(t reflect.Type, at spotInSchema) *schema {
 		}
 	}
 	def := &schema{}
+	g.defs[name] = def
 	for _, f := range forms {
 		one := g.form(t, f, at, keys)
-		switch {
-		case f.Key == "":
+		if f.Key == "" {
 			def.AnyOf = append(def.AnyOf, one)
-		default:
-			def.AllOf = append(def.AllOf, &schema{If: &schema{Required: []string{f.Key}}, Then: one})
+			continue
 		}
+		def.If, def.Then, def.Else = &schema{Type: "object", Required: []string{f.Key}}, one, &schema{}
+		def = def.Else
 	}
-	if len(keys) > 0 { // one of them has to be there; editors offer all of them
+	if len(keys) > 0 { // none of them is there: editors offer all
 		def.Type = "object"
 		for _, key := range keys {
 			def.AnyOf = append(def.AnyOf, &schema{Required: []string{key}})
 			def.Properties = append(def.Properties, property{key, &schema{Description: g.docs.find(at.below(key).path, key)}})
 		}
 	}
-	g.defs[name] = def
 	return &schema{Ref: "#/definitions/" + name}
 }
 
 func (g *schemaMaker) form(t reflect.Type, f Form, at spotInSchema, keys []string) *schema {
 	switch {
-	case f.Words != nil && f.Fold:
-		return &schema{AnyOf: []*schema{{Enum: f.Words}, {Type: "string", Pattern: anyCase(f.Words)}, g.scalar("reference")}}
 	case f.Words != nil:
 		return &schema{AnyOf: []*schema{{Enum: f.Words}, g.scalar("reference")}}
 	case f.Pattern != "":
 		return &schema{AnyOf: []*schema{{Type: "string", Pattern: f.Pattern}, g.scalar("reference")}}
 	}
 	v := reflect.ValueOf(f.Value).Elem()
+	if f.Most > 0 {
+		least := int64(0)
+		return &schema{Type: "integer", Minimum: &least, Maximum: &f.Most}
+	}
 	if f.Key != "" {
 		at.kind = f.Key
 	}
@@ -213,26 +218,26 @@ func definitionName(t reflect.Type) string {
 	return strings.ToLower(inner[strings.LastIndexByte(inner, '.')+1:] + "_" + outer)
 }
 
-// anyCase is a pattern for words in any letter case.
-func anyCase(words []string) string {
+// AnyCase is a regular expression, in parentheses, for words in any letter case.
+func AnyCase(words ...string) string {
 	var b strings.Builder
 	for i, word := range words {
-		b.WriteString(map[bool]string{true: "^(?:", false: "|"}[i == 0])
+		b.WriteString(map[bool]string{true: "(?:", false: "|"}[i == 0])
 		for _, r := range word {
 			if lower, upper := strings.ToLower(string(r)), strings.ToUpper(string(r)); lower != upper {
 				b.WriteString("[" + lower + upper + "]")
 			} else {
-				b.WriteRune(r)
+				b.WriteString(regexp.QuoteMeta(string(r)))
 			}
 		}
 	}
-	return b.String() + ")$"
+	return b.String() + ")"
 }
 
 // scalars are the forms that many settings share, by their names.
 var scalars = map[string]func(reference *schema) *schema{
 	"reference": func(*schema) *schema {
-		return &schema{Type: "string", Pattern: `\$\{(?:env|file):`, Description: "a text with a variable or a file put in: ${env:X}, ${env:X:-default}, ${file:PATH}"}
+		return &schema{Type: "string", Pattern: `\$\{(?:env|file):`} // with a variable or a file put in
 	},
 	"text": func(*schema) *schema { return &schema{Type: []string{"string", "number"}} },
 	"switch": func(ref *schema) *schema {

@@ -85,7 +85,7 @@ type doc struct {
 }
 
 var (
-	outOfUse   = regexp.MustCompile(`(?m)^(\s*)# (\s*[a-z_0-9]+:(?:\s.*)?)$`)
+	outOfUse   = regexp.MustCompile(`(?m)^(\s*)# (\s*(?:- )?[a-z_0-9]+:(?:\s.*)?)$`)
 	lineEnding = regexp.MustCompile(`^(?:[^"'#]|"[^"]*"|'[^']*'|[^\s"']#)*\s#\s+(.*)$`)
 )
 

@@ -196,9 +196,18 @@ func (s *shower) named(v reflect.Value, path string) *yaml.Node {
 func scalarNode(tag, value string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 	if tag == "!!str" && strings.Contains(value, "\n") {
-		n.Style = yaml.LiteralStyle
+		n.Style = lines(value)
 	}
 	return n
+}
+
+// lines is how a text of several lines is shown: so that its first line is one of its own, behind which a comment may
+// stand, and so that it is read again as it is.
+func lines(value string) yaml.Style {
+	if text := strings.TrimSpace(value); text != "" && (value == text || value == text+"\n") {
+		return yaml.LiteralStyle
+	}
+	return yaml.DoubleQuotedStyle
 }
 
 // copy copies what is written, aliases unfolded, without its secrets.
@@ -211,12 +220,12 @@ func (s *shower) copy(f *file, n *yaml.Node, key string, depth int) *yaml.Node {
 		return scalarNode("!!null", "")
 	}
 	c := &yaml.Node{Kind: n.Kind, Tag: n.Tag, Value: n.Value, Style: n.Style &^ yaml.TaggedStyle}
-	if strings.Contains(c.Value, "\n") && c.Style&yaml.FoldedStyle == 0 {
-		c.Style = yaml.LiteralStyle // one with a first line that a comment may follow
+	if strings.Contains(c.Value, "\n") {
+		c.Style = lines(c.Value)
 	}
 	switch n.Kind {
 	case yaml.ScalarNode:
-		if secretKey.MatchString(key) {
+		if secretKey.MatchString(key) && n.Tag != "!!bool" && n.Tag != "!!null" {
 			c.Value = hideSecret(key, f.moveReferences(n.Value))
 		} else {
 			c.Value = f.moveReferences(redact(n.Value))

@@ -38,7 +38,7 @@ Look at it on  http://127.0.0.1:9600/metrics and /readyz
 Send a line:   logger -n 127.0.0.1 -P 5514 --tcp "hello weir"
                echo "<13>hello weir" | nc -N 127.0.0.1 5514
                weir loggen --tcp 127.0.0.1:5514 --number 10
-See it:        sqlite3 weir-data/logs.db "SELECT * FROM logs ORDER BY id DESC LIMIT 10"
 Stop it:       Ctrl-C
+See it:        weir logs        weir logs -f goes on with what comes
 
 `

@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
 
-	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/deadletter"
 )
 
@@ -156,31 +154,13 @@ func (s *dlqSelection) selection(now time.Time) (deadletter.Selection, error) {
 		}
 		var err error
 		if *x.t, err = moment(x.text, now); err != nil {
-			return s.which, usagef("--%s %s: want how long ago (2h, 7d) or a time as in 2026-11-30T10:00:00Z", x.flag, x.text)
+			return s.which, usagef("--%s %s: %v", x.flag, x.text, err)
 		}
 	}
 	if !s.which.Since.IsZero() && !s.which.Until.IsZero() && !s.which.Since.Before(s.which.Until) {
 		return s.which, usagef("--since %s --until %s: nothing lies between", s.since, s.until)
 	}
 	return s.which, nil
-}
-
-// moment reads a time of RFC 3339, or a duration before now.
-func moment(text string, now time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
-	}
-	y, err := yaml.Marshal(map[string]string{"ago": text}) // durations as the configuration has them
-	if err != nil {
-		return now, err
-	}
-	var read struct {
-		Ago time.Duration `yaml:"ago"`
-	}
-	if err := config.Parse(&read, config.Options{}, "time", y).Err(); err != nil {
-		return now, err
-	}
-	return now.Add(-read.Ago), nil
 }
 
 // counted is "1 letter", "2 letters".

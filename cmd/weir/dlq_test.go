@@ -135,7 +135,7 @@ func TestTimesSelectLetters(t *testing.T) {
 	check("1h30m", now.Add(-90*time.Minute))
 	check("7d", now.AddDate(0, 0, -7))
 	check("2026-11-29T10:00:00+02:00", time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC))
-	for _, bad := range []string{"yesterday", "2026-11-29", "5", "-2h", "$HOME", "2h: {}", "[2h]"} {
+	for _, bad := range []string{"last week", "2026-11-31", "5", "--2h", "$HOME", "2h: {}", "[2h]"} {
 		if got, err := moment(bad, now); err == nil {
 			t.Errorf("%s: %v", bad, got)
 		}

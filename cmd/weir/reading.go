@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +15,14 @@ import (
 )
 
 // readingFlags are those of commands that look at what a destination stored.
-type readingFlags struct{ stateFlag }
+type readingFlags struct {
+	stateFlag
+	first bool // of several destinations the first one is meant when none is named
+}
 
-func addReadingFlags(cmd *cobra.Command) readingFlags { return readingFlags{addStateFlag(cmd)} }
+func addReadingFlags(cmd *cobra.Command) readingFlags {
+	return readingFlags{stateFlag: addStateFlag(cmd)}
+}
 
 // A reading is a database to look at.
 type reading struct {
@@ -53,8 +59,10 @@ func (f readingFlags) find(c *cobra.Command, arg string) (*reading, error) {
 			names = append(names, e.Name)
 		}
 	}
-	if arg == "" && len(names) == 1 {
-		arg = names[0]
+	if arg == "" && (len(names) == 1 || len(names) > 1 && f.first) {
+		if arg = names[0]; len(names) > 1 {
+			fmt.Fprintf(c.ErrOrStderr(), "of %s; there is also %s\n", arg, strings.Join(names[1:], ", "))
+		}
 	}
 	for _, name := range names {
 		d := s.Destinations.Get(name)

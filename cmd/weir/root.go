@@ -35,6 +35,7 @@ func newRootCommand() *cobra.Command {
 		newDLQCommand(),
 		newFilterCommand(),
 		newLoggenCommand(),
+		newLogsCommand(),
 		newParseCommand(),
 		newQueryCommand(),
 		newReloadCommand(),

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 )
 
@@ -83,3 +84,10 @@ type lookError struct {
 func (e lookError) Unwrap() error { return e.error }
 
 func (e lookError) Error() string { return fmt.Sprintf("%v: %s", e.error, e.hint) }
+
+// A missingFile is fs.ErrNotExist in words for a person.
+type missingFile string
+
+func (m missingFile) Error() string { return "there is no file " + string(m) }
+
+func (m missingFile) Is(err error) bool { return err == fs.ErrNotExist }

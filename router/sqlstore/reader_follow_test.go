@@ -92,7 +92,9 @@ func (w *watch) shows(want ...string) {
 
 func (w *watch) tells(what string) {
 	w.t.Helper()
-	w.until("want told "+what, func() bool { return slices.ContainsFunc(w.told, func(s string) bool { return strings.Contains(s, what) }) })
+	w.until("want told "+what, func() bool {
+		return slices.ContainsFunc(w.told, func(s string) bool { return strings.Contains(s, what) })
+	})
 }
 
 // now is a message that arrives in this moment.

@@ -82,7 +82,7 @@ func (d *liteReader) look() ([]byte, error) {
 	f, err := os.Open(d.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, lookError{fmt.Errorf("there is no file %s: %w", d.path, fs.ErrNotExist), "weir makes it when it starts; is it another folder, or another configuration (-c)?"}
+		return nil, lookError{missingFile(d.path), "weir makes it when it starts; is it another folder, or another configuration (-c)?"}
 	case errors.Is(err, fs.ErrPermission):
 		return nil, lookError{err, "run this as the user that weir runs as, or as root (sudo)"}
 	case err != nil:

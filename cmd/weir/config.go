@@ -33,13 +33,15 @@ type settings struct {
 // route wires the others by name.
 type route struct {
 	From    []string `yaml:"from,required"`
+	Match   *match   `yaml:"match"`
+	Else    bool     `yaml:"else,omitempty"`
 	Filters []string `yaml:"filters"`
 	To      []string `yaml:"to,required"`
 }
 
 // notYet are keys that later versions of weir know.
 var notYet = []string{
-	"sources.*.tls", "routes.*.match", "routes.*.else",
+	"sources.*.tls",
 	"filters.*.stack",
 }
 
@@ -62,6 +64,9 @@ func (r *route) Check() []config.Problem {
 	}
 	if len(r.To) > 64 {
 		bad = append(bad, config.Problem{Path: "to", What: fmt.Sprintf("%d destinations", len(r.To)), Hint: "at most 64; a second route"})
+	}
+	if r.Else && r.Match != nil {
+		bad = append(bad, config.Problem{Path: "else", What: "else: true takes all that no other route takes, and match would leave some of it out", Hint: "one of the two; what match takes can have a route of its own"})
 	}
 	return bad
 }
@@ -180,7 +185,7 @@ func (s *settings) routerConfig() router.Config {
 			Flush: router.Flush{Messages: d.FlushLines, Bytes: int(d.FlushBytes), After: d.FlushTimeout, Severity: int(d.FlushSeverity)}})
 	}
 	for _, e := range s.Routes {
-		r := router.Route{Name: e.Name, From: e.Value.From, To: e.Value.To}
+		r := router.Route{Name: e.Name, From: e.Value.From, Match: e.Value.Match.forRouter(), Else: e.Value.Else, To: e.Value.To}
 		for _, name := range e.Value.Filters {
 			r.Filters = append(r.Filters, router.Stage{Name: name})
 		}

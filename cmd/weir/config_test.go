@@ -41,14 +41,16 @@ func TestExampleHasEverySetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	known := map[reflect.Type]bool{} // a match may be in a match
 	var walk func(t reflect.Type, seen func(key string))
 	walk = func(typ reflect.Type, seen func(key string)) {
 		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
 			typ = typ.Elem()
 		}
-		if typ.Kind() != reflect.Struct {
+		if typ.Kind() != reflect.Struct || known[typ] {
 			return
 		}
+		known[typ] = true
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			if f.Name == "Value" && typ.NumField() == 3 && typ.Field(0).Name == "Name" { // an Entry of a Map

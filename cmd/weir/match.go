@@ -37,7 +37,7 @@ type some[T any] []T
 
 func (s *some[T]) UnmarshalConfig(v *config.Value) {
 	if v.DecodeSeveral((*[]T)(s)) && len(*s) == 0 {
-		v.Errorf("what is meant, or leave the key out", "an empty list: no message would be taken")
+		v.Errorf("what is meant, or leave the key out", "an empty list")
 	}
 }
 
@@ -49,7 +49,7 @@ func (a *alternatives) UnmarshalConfig(v *config.Value) {
 	case v.IsMap():
 		v.Errorf("[{facility: mail}, {app_name: sshd}]: a - before each alternative", "any wants a list of alternatives: inside of one, all keys hold")
 	case v.Decode((*[]match)(a)) && len(*a) == 0:
-		v.Errorf("alternatives, or leave any out", "an empty list: no message would be taken")
+		v.Errorf("alternatives, or leave any out", "an empty list")
 	}
 }
 
@@ -65,7 +65,7 @@ func (*matchKeys) OtherNames() map[string]string {
 		"level": "severity", "priority": "facility or severity", "pri": "facility or severity", "prio": "severity", "severity_min": `severity: "<=…"`,
 		"host": "hostname", "fromhost": "hostname, or peer for an address", "fromhost_ip": "peer", "ip": "peer", "address": "peer", "addr": "peer", "netmask": "peer", "network": "peer",
 		"client": "peer", "sender": "peer", "program": "app_name", "programname": "app_name", "app": "app_name", "tag": "app_name", "syslogtag": "app_name", "ident": "app_name", "process": "app_name", "service": "app_name",
-		"pid": "proc_id", "msgid": "msg_id", "msg": "message", "text": "message", "line": "message", "regexp": "message: {regex: …}", "port": "listener", "listen": "listener",
+		"pid": "proc_id", "msgid": "msg_id", "msg": "message", "text": "message", "line": "message", "contains": "message: {contains: …}", "regex": "message: {regex: …}", "regexp": "message: {regex: …}", "port": "listener", "listen": "listener",
 		"input": "source", "inputname": "source", "from": "source", "or": "any", "one_of": "any", "none": "not", "and": "nothing: all keys hold", "all": "nothing: all keys hold",
 		"fields": "a filter: match looks at what the parser found", "sd": "a filter: match does not look into structured data", "structured_data": "a filter: match does not look into structured data",
 		"raw": "message", "timestamp": "a filter: match does not look at times", "else": "else beside match, not inside",

@@ -63,7 +63,7 @@ func parseSeverities(text string) (set uint8, what, hint string) {
 		return 0, fmt.Sprintf("%q is no severity", text), `err, "<=warning" or err..warning`
 	}
 	if word == "" && op != "" {
-		return 0, fmt.Sprintf("%q: no severity behind it", text), op + "err"
+		return 0, fmt.Sprintf("%q: no severity behind it", text), `"` + op + `err"`
 	}
 	n, what, hint := parseSeverity(word)
 	if what != "" {

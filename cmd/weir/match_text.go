@@ -25,7 +25,7 @@ func (g *glob) UnmarshalConfig(v *config.Value) {
 		return
 	}
 	switch {
-	case strings.HasPrefix(g.text, "^") || strings.HasSuffix(g.text, "$") && g.text != "$":
+	case strings.HasPrefix(g.text, "^"):
 		v.Errorf(globOf(g.text), "%q is a regular expression, and here stands a pattern for the whole text, with * and ?", g.text)
 	case strings.ContainsAny(g.text, "\n\r"):
 		v.Errorf("one line", "a pattern of several lines")
@@ -55,7 +55,7 @@ func (g glob) odd() (what, hint string) {
 		return "a dash is how RFC 5424 writes that there is none, and it is not in the message then", `""`
 	case len(g.text) > 1 && strings.HasPrefix(g.text, "(") && strings.Contains(g.text, "|"), strings.Count(g.text, "|") > 0 && !strings.ContainsAny(g.text, " *?"):
 		return "a | stands for itself in a pattern", "[" + strings.Join(strings.Split(strings.Trim(g.text, "()"), "|"), ", ") + "]"
-	case regexpish.MatchString(g.text):
+	case len(g.text) > 1 && strings.HasSuffix(g.text, "$") || regexpish.MatchString(g.text):
 		return "only * and ? are special in a pattern, everything else stands for itself", globOf(g.text)
 	}
 	return "", ""

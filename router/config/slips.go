@@ -34,6 +34,7 @@ func inQuotes(s string) string {
 // What people write in brackets and braces without the quotes it needs.
 var (
 	reference = regexp.MustCompile(`[:,\[{]\s+([^\s,\[\]{}"'#]*\$\{)`)
+	question  = regexp.MustCompile(`(?:[,\[{]\s*|:\s+)([^\s,\[\]{}"'#?]+\?)`)
 	comment   = regexp.MustCompile(`\s(#)`)
 	noSpace   = regexp.MustCompile(`[{,]\s*[\w-]+(:)["'\[{]`)
 	noSpaceIn = regexp.MustCompile(`[{,]\s*[\w-]+(:)[\w.]+\s*[,}]`)
@@ -50,6 +51,7 @@ func (f *file) slip(line int, bracket string) (m Mistake, is bool) {
 			behind     int
 		}{
 			{reference, "in [ ] and { } a value with ${…} needs quotes", "", 0},
+			{question, "in [ ] and { } a value with ? needs quotes", "", 0},
 			{noSpace, "no space behind the colon", "key: value", 1},
 			{noSpaceIn, "no space behind the colon", "key: value", 1},
 			{comment, "from # on this line is a comment, and what closes the " + bracket + " is in it", "quotes around the #, or a line of its own for the comment", 0},

@@ -217,6 +217,11 @@ func retell(src string, column int, said string) (int, string, string) {
 			}
 		}
 		return column, "something stands behind the > or | that begins a text of several lines", "quotes around the value"
+	case strings.Contains(said, "did not find expected node content"):
+		if i := begins(src, "?"); i >= 0 {
+			return utf8.RuneCountInString(src[:i]) + 1, "in [ ] and { } a value cannot begin with ?", inQuotes(src[i:])
+		}
+		return column, "YAML: " + said, ""
 	case strings.Contains(said, "exceeded max depth"):
 		return column, "nested too deep", ""
 	}

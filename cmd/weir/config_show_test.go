@@ -111,6 +111,8 @@ var notShown = map[string]string{
 	"destinations.*.partition":          "the table is not divided",
 	"destinations.*.create_suffix":      "nothing",
 	"destinations.*.on_conflict":        "such rows are dead letters, for which there is no word",
+	"routes.*.match":                    "all messages",
+	"routes.*.else":                     "false, which says nothing",
 	"destinations.*.session_statements": "none",
 }
 

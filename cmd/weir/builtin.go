@@ -33,10 +33,10 @@ const welcome = `weir runs its built-in configuration (weir config show prints i
 
 It listens on  tcp://127.0.0.1:5514  udp://127.0.0.1:5514  unix://weir-data/weir.sock
 Rows go to     weir-data/logs.db, table logs
-Look at it on  http://127.0.0.1:9600/metrics and /readyz
+What it does   weir status, and http://127.0.0.1:9600/metrics and /readyz
 
-Send a line:   logger -n 127.0.0.1 -P 5514 --tcp "hello weir"
-               echo "<13>hello weir" | nc -N 127.0.0.1 5514
+Send a line:   echo "<13>me: hello weir" | weir loggen --tcp 127.0.0.1:5514 --file -
+               logger -n 127.0.0.1 -P 5514 --tcp "hello weir"
                weir loggen --tcp 127.0.0.1:5514 --number 10
 Stop it:       Ctrl-C
 See it:        weir logs        weir logs -f goes on with what comes

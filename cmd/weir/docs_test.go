@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/weirlog/weir/router/config"
@@ -64,6 +65,16 @@ func TestConfigurationsInTheManualAreRead(t *testing.T) {
 
 func readBlock(t *testing.T, block string) {
 	if m := titled.FindStringSubmatch(block); m != nil {
+		if strings.HasPrefix(m[1], "deploy/") { // see TestDeployedConfigurationsAreFine
+			deployed, err := os.ReadFile(filepath.Join("../..", m[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(deployed), block); diff != "" {
+				t.Errorf("%s is another one: %s", m[1], diff)
+			}
+			return
+		}
 		switch filepath.Base(m[1]) {
 		case wasmhost.ManifestName:
 			if err := config.Parse(&wasmhost.Manifest{}, config.Options{Verbatim: true}, m[1], []byte(block)).Err(); err != nil {

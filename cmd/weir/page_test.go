@@ -59,15 +59,27 @@ func (s *screen) String() string {
 
 var fence = regexp.MustCompile("(?ms)^```([a-z]+) ?([^\n]*)\n(.*?)^```$")
 
-// typePage does what a page of the manual says. It returns the folder in which it did.
-func typePage(t *testing.T, path string) (dir string) {
+// newPage is an empty folder with two terminals.
+func newPage(t *testing.T, name string) *page {
+	t.Helper()
+	p := &page{name: name, dir: t.TempDir(), env: append(shellEnv(t), "TZ=UTC")}
+	t.Cleanup(func() {
+		if p.first != nil {
+			p.first.cmd.Process.Kill()
+			<-p.first.ended
+		}
+	})
+	return p
+}
+
+// typePage does what a page of the manual says.
+func typePage(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &page{name: filepath.Base(path), dir: t.TempDir()}
-	p.env = append(shellEnv(t), "TZ=UTC")
+	p := newPage(t, filepath.Base(path))
 	for _, room := range []string{"filters", "examples", "deploy"} { // commands name files in them
 		root, err := filepath.Abs("../..")
 		if err == nil {
@@ -77,12 +89,6 @@ func typePage(t *testing.T, path string) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	defer func() {
-		if p.first != nil {
-			p.first.cmd.Process.Kill()
-			<-p.first.ended
-		}
-	}()
 	for _, m := range fence.FindAllSubmatch(text, -1) {
 		block := string(m[3])
 		how, program, _ := strings.Cut(string(m[2]), " ")
@@ -114,7 +120,6 @@ func typePage(t *testing.T, path string) (dir string) {
 			}
 		}
 	}
-	return p.dir
 }
 
 // shellEnv is an environment in which weir is the program under test.

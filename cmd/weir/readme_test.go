@@ -13,6 +13,14 @@ func TestTheREADMEIsTrue(t *testing.T) {
 	typePage(t, "../../README.md")
 }
 
+// So does what the first hour consists of.
+func TestTheQuickStartIsTrue(t *testing.T) {
+	if !inOwnNetwork(t) {
+		return
+	}
+	typePage(t, "../../docs/quick-start.md")
+}
+
 // shell runs a script in a directory of its own, in which weir is the program under test.
 func shell(t *testing.T, dir, script string) string {
 	t.Helper()

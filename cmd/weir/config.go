@@ -102,7 +102,10 @@ func loadSettings(c *cobra.Command) (*settings, *config.Document) {
 	}
 	if doc.Readable() {
 		s.wire(doc)
+		s.wireMatches(doc)
+		s.wireElse(doc)
 		s.warn(doc)
+		s.warnMatches(doc)
 	}
 	return s, doc
 }

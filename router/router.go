@@ -185,8 +185,8 @@ func (r *Router) addSources(c Config) error {
 		least := pieceSize(max(s.MaxMessage, minPiece)) + rowsFor(1)*rowSize
 		if room < least {
 			enough := int64(float64(c.Memory) * float64(least) / float64(room) * 1.01) // for rounding
-			return fmt.Errorf("source %s: a quarter of the memory, divided among its routes and their destinations, is %d bytes, but one max_message of %d needs %d: raise memory to %dMiB or lower max_message",
-				s.Name, whole, s.MaxMessage, least, (enough+1<<20-1)>>20)
+			return fmt.Errorf("source %s: a quarter of the memory, divided among its routes and their destinations, is %d KiB, but one max_message of %d KiB needs %d KiB: raise memory to %dMiB or lower max_message",
+				s.Name, whole>>10, s.MaxMessage>>10, (least+1023)>>10, (enough+1<<20-1)>>20)
 		}
 		in.limits.Bytes = max(s.MaxMessage, min(maxBatch, room/2))
 		in.limits.Messages = min(lines, maxRows, max(1, (room-pieceSize(in.limits.Bytes))/rowSize))

@@ -1,6 +1,7 @@
 package wasmhost
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tetratelabs/wazero"
@@ -38,13 +39,13 @@ type abi struct {
 var abis = []*abi{&weirV1, &extism, &redpanda, &benthos, &fluentbit, &stdio}
 
 // idle says which settings have no effect with modules of this ABI.
-func (a *abi) idle(c *Config) (why []string) {
+func (a *abi) idle(c *Config) (why []error) {
 	for _, s := range []struct {
 		name string
 		set  bool
 	}{{"function", c.Function != ""}, {"event_format", c.EventFormat == formatMsgpack}, {"mode", c.Mode == ModeStream}} {
 		if s.set && !slices.Contains(a.settings, s.name) {
-			why = append(why, s.name+": has no effect on a module of the ABI "+a.name+": leave it out")
+			why = append(why, &SettingError{s.name, fmt.Errorf("%s has no effect on a module of the ABI %s", s.name, a.name), "leave it out"})
 		}
 	}
 	return why

@@ -102,13 +102,13 @@ func (c *Config) Check() []config.Problem {
 		p = append(p, config.Problem{Path: "sha256", What: "not a SHA-256 hash", Hint: "64 hexadecimal digits, as sha256sum prints them"})
 	}
 	if c.Memory < page || c.Memory > mostMemory {
-		p = append(p, config.Problem{Path: "memory", What: fmt.Sprintf("%d bytes of memory", c.Memory), Hint: "64KiB to just under 4GiB"})
+		p = append(p, config.Problem{Path: "memory", What: fmt.Sprintf("%v of memory", c.Memory), Hint: "64KiB to just under 4GiB"})
 	}
 	if c.Time < shortestTime || c.Time > time.Minute {
-		p = append(p, config.Problem{Path: "time", What: fmt.Sprintf("%v for one message", c.Time), Hint: "1ms to 1m"})
+		p = append(p, config.Problem{Path: "time", What: fmt.Sprintf("%s for one message", config.TimeText(c.Time)), Hint: "1ms to 1m"})
 	}
 	if c.InitTime < shortestTime || c.InitTime > 10*time.Minute {
-		p = append(p, config.Problem{Path: "init_time", What: fmt.Sprintf("%v for the start", c.InitTime), Hint: "1ms to 10m"})
+		p = append(p, config.Problem{Path: "init_time", What: fmt.Sprintf("%s for the start", config.TimeText(c.InitTime)), Hint: "1ms to 10m"})
 	}
 	if r := c.Recycle; r != nil && r.Messages < 0 {
 		p = append(p, config.Problem{Path: "recycle.messages", What: fmt.Sprintf("%d messages", r.Messages), Hint: "100000; 0 is never"})

@@ -62,23 +62,29 @@ func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, err
 	}
 	file, about := src.module, src.about()
 	if cfg.SHA256 != "" && !strings.EqualFold(cfg.SHA256, about.SHA256) {
-		return nil, fmt.Errorf("%s is not the file that sha256 asks for: it has %s", cfg.Module, about.SHA256)
+		return nil, &SettingError{"sha256", fmt.Errorf("%s is not the file that sha256 asks for: it has %s", cfg.Module, about.SHA256), ""}
 	}
 	module, err := meter.Rewrite(file, cfg.limits())
+	if r, ok := errors.AsType[*meter.Refused](err); ok {
+		return nil, refusedModule(cfg.Module, file, cfg.limits(), r)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)
 	}
 	a := h.judge(module, &cfg, &src, &about)
+	if a != nil && len(about.Refused) > 0 && len(a.idle(&cfg)) == len(about.Refused) {
+		return nil, errors.Join(a.idle(&cfg)...)
+	}
 	if len(about.Refused) > 0 {
 		return nil, fmt.Errorf("%s: %s", cfg.Module, about.why())
 	}
 	env, err := cfg.reveal()
 	if err != nil {
-		return nil, err
+		return nil, &SettingError{"env", err, ""}
 	}
 	grants, err := openGrants(cfg.FS)
 	if err != nil {
-		return nil, err
+		return nil, &SettingError{"fs", err, ""}
 	}
 	compiled, err := h.compile(ctx, module.Bytes)
 	if err != nil {

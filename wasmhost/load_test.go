@@ -47,7 +47,7 @@ func TestModulesAreRefusedWithTheReason(t *testing.T) {
 	check(`(import "env" "memory" (memory 1))`+process+`(export "memory" (memory 0))`, "imports the memory env.memory")
 
 	imports(`(import "\1b[2Jm" "f" (func))`, `"\x1b[2Jm".f`)
-	check(strings.Repeat(`(import "mine" "f" (func))`, 1000)+memory+process, "and 990 more")
+	check(strings.Repeat(`(import "weir_v1" "f" (func))`, 1000)+memory+process, "and 990 more")
 
 	// All that is wrong is told at once.
 	check(`(import "mine" "f" (func))(import "weir_v1" "emit" (func))`+process, "mine.f", "weir_v1.emit has the type", "exports no memory")
@@ -76,10 +76,10 @@ func TestOtherSystemsModulesAreRefusedByName(t *testing.T) {
 		contains(t, refused(t, path), want)
 	}
 	file("\x00asm\x0d\x00\x01\x00", "component")
-	file("(module)", "WebAssembly text, not binary")
+	file("(module)", "no WebAssembly module: it is WebAssembly text (wat2wasm")
 	file("\x00aot\x00\x00\x00\x00", "WAMR AOT")
 	file("", "empty")
-	file("\x7fELF", "not a WebAssembly module")
+	file("\x7fELF", "no WebAssembly module: it is a program")
 }
 
 func TestSettingsWithoutEffectAreRefused(t *testing.T) {
@@ -88,7 +88,7 @@ func TestSettingsWithoutEffectAreRefused(t *testing.T) {
 		"function": func(c *Config) { c.Function = "filter" }, "mode": func(c *Config) { c.Mode = ModeStream }, "event_format": func(c *Config) { c.EventFormat = formatMsgpack },
 	} {
 		_, err := h.Load(t.Context(), "f", settings("stock:severity", edit))
-		if err == nil || !strings.Contains(err.Error(), setting+": has no effect on a module of the ABI weir") {
+		if err == nil || !strings.Contains(err.Error(), setting+" has no effect on a module of the ABI weir") {
 			t.Errorf("%s: %v", setting, err)
 		}
 	}

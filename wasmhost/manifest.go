@@ -20,6 +20,8 @@ const ManifestName = "weir.manifest.yaml"
 type Manifest struct {
 	Name    string `yaml:"name"`
 	Version string `yaml:"version"`
+	// Description says in a sentence what it does.
+	Description string `yaml:"description"`
 	// Module is the file's name; "": the only .wasm file of the directory.
 	Module string `yaml:"module"`
 	// ABI and Function hold where the configuration says nothing.
@@ -57,8 +59,9 @@ func readManifest(dir string) (m Manifest, text []byte, module string, err error
 	case len(text) > mostManifest:
 		return m, nil, "", fmt.Errorf("%s is over %d KiB", path, mostManifest>>10)
 	}
-	if err := config.Parse(&m, config.Options{Verbatim: true}, path, text).Err(); err != nil {
-		return m, nil, "", err
+	if doc := config.Parse(&m, config.Options{Verbatim: true}, path, text); doc.Err() != nil {
+		first := doc.Mistakes()[0]
+		return m, nil, "", &SettingError{"module", fmt.Errorf("%s: %s", first.Place, first.What), first.Hint}
 	}
 	if len(m.Defaults) > 0 && m.Defaults[0] != '{' && string(m.Defaults) != "null" {
 		return m, nil, "", fmt.Errorf("%s: defaults: must be a mapping, for they are joined with the filter's config", path)

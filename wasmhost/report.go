@@ -14,17 +14,18 @@ import (
 
 // A Report tells what a module is, and why it would be refused.
 type Report struct {
-	Name    string // of the manifest, as are Version and Wants
-	Version string
-	Wants   []string
-	ABI     string // as `abi:` in the configuration has it, or that of another system by its name; "": none that is known
-	Size    int    // bytes of the file
-	SHA256  string // of the file, in hexadecimal
-	Imports []string
-	Exports []string
-	Memory  string   // pages of 64 KiB
-	Keeps   bool     // keys and values on the host's side, up to [MostKept] bytes
-	Refused []string // why; empty when it may be loaded. Whether it starts is not looked at
+	Name        string // of the manifest, as are Description, Version and Wants
+	Description string
+	Version     string
+	Wants       []string
+	ABI         string // as `abi:` in the configuration has it, or that of another system by its name; "": none that is known
+	Size        int    // bytes of the file
+	SHA256      string // of the file, in hexadecimal
+	Imports     []string
+	Exports     []string
+	Memory      string   // pages of 64 KiB
+	Keeps       bool     // keys and values on the host's side, up to [MostKept] bytes
+	Refused     []string // why; empty when it may be loaded. Whether it starts is not looked at
 }
 
 // inspect judges a module by what it imports and exports. The ABI is nil when it has none.
@@ -49,12 +50,21 @@ func (h *Host) inspect(m *meter.Module, c *Config, r *Report) *abi {
 	r.Keeps = slices.ContainsFunc(m.Imports, func(im meter.Import) bool {
 		return im.Module == weirModule && (im.Name == "kv_set" || im.Name == "kv_add")
 	})
+	var strange []string // modules that the ABI has not, each told once
 	for _, im := range m.Imports {
-		if why := h.refuseImport(a, m, im); why != "" {
-			r.Refused = append(r.Refused, why)
+		why := h.refuseImport(a, m, im)
+		if why == "" || slices.Contains(strange, im.Module) {
+			continue
 		}
+		if im.Module != wasiModule && a.module(m, im.Module) == nil {
+			strange = append(strange, im.Module)
+		}
+		r.Refused = append(r.Refused, why)
 	}
-	r.Refused = append(append(r.Refused, a.refuse(m, c)...), a.idle(c)...)
+	r.Refused = append(r.Refused, a.refuse(m, c)...)
+	for _, idle := range a.idle(c) {
+		r.Refused = append(r.Refused, idle.Error())
+	}
 	return a
 }
 

@@ -73,5 +73,5 @@ func (s source) sum() string { return s.hash + " " + hashOf(s.text) }
 // about begins the report on the module.
 func (s source) about() Report {
 	m := &s.manifest
-	return Report{Name: printable(m.Name), Version: printable(m.Version), Wants: m.Wants.describe(), Size: len(s.module), SHA256: s.hash}
+	return Report{Name: printable(m.Name), Description: printable(m.Description), Version: printable(m.Version), Wants: m.Wants.describe(), Size: len(s.module), SHA256: s.hash}
 }

@@ -116,7 +116,7 @@ func startWeir(in *instance) (talker, error) {
 		}
 		if code := api.DecodeI32(in.result[0]); code != 0 {
 			if len(in.reason) > 0 {
-				return nil, fmt.Errorf("weir_init refused: %s", in.reason)
+				return nil, &SettingError{"config", fmt.Errorf("weir_init refused: %s", in.reason), ""}
 			}
 			return nil, fmt.Errorf("weir_init refused with %d and gave no reason", code)
 		}

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
+	"errors"
+	"io"
 	"net"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -13,14 +18,46 @@ import (
 	"unicode/utf16"
 
 	"golang.org/x/sys/unix"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/weirlog/weir/filters/stock"
 	"github.com/weirlog/weir/router/routertest"
 )
 
 // surroundings are what a broken case finds on its machine.
 type surroundings struct {
-	t    *testing.T
-	says []string // pairs: what is said on this machine, and what stands for it
+	t       *testing.T
+	says    []string  // pairs: what is said on this machine, and what stands for it
+	without []uintptr // capabilities that the command does not get
+}
+
+// execute runs weir in this process, or as one that lacks rights.
+func (s *surroundings) execute(args []string, out, errout io.Writer) (code int) {
+	if s.without == nil || os.Getuid() != 0 {
+		return execute(args, strings.NewReader(""), out, errout)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread, which has lost rights for good, ends with this goroutine
+		for _, right := range s.without {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0); err != nil {
+				done <- err
+				return
+			}
+		}
+		c := exec.Command("weir", args...)
+		c.Stdout, c.Stderr = out, errout
+		err := c.Run()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			code, err = exit.ExitCode(), nil
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		s.t.Fatal(err)
+	}
+	return code
 }
 
 // change rewrites a file of the case.
@@ -161,29 +198,49 @@ var brokenSetups = map[string]func(s *surroundings, args string){
 		s.port(l.Addr())
 		l.Close()
 	},
-	// without takes rights away that root has.
+	// without takes rights away that root has: the command runs as a process of its own, which lacks them.
 	"without": func(s *surroundings, rights string) {
-		var drop uint32
 		for _, r := range strings.Fields(rights) {
-			drop |= map[string]uint32{"dac": 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH, "bind": 1 << unix.CAP_NET_BIND_SERVICE}[r]
+			s.without = append(s.without, map[string][]uintptr{"dac": {unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH}, "bind": {unix.CAP_NET_BIND_SERVICE}}[r]...)
 		}
-		runtime.LockOSThread()
-		head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-		var has [2]unix.CapUserData
-		if err := unix.Capget(&head, &has[0]); err != nil {
+	},
+	"privileged": func(s *surroundings, _ string) {
+		first, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+		if n, _ := strconv.Atoi(strings.TrimSpace(string(first))); err != nil || n <= 514 {
+			s.t.Skip("everybody may listen on port 514 here")
+		}
+	},
+	"small": func(s *surroundings, dir string) {
+		abs, _ := filepath.Abs(dir)
+		smallDisk(s.t, abs, 1)
+	},
+	"huge": func(s *surroundings, path string) {
+		if err := os.WriteFile(path, bytes.Repeat([]byte("# a line\n"), 1<<20), 0o644); err != nil {
 			s.t.Fatal(err)
 		}
-		less := has
-		less[0].Effective &^= drop
-		if err := unix.Capset(&head, &less[0]); err != nil {
+	},
+	"stock": func(s *surroundings, args string) { // a module that ships inside weir, as a file
+		name, path, _ := strings.Cut(args, " ")
+		module, ok := stock.Module(name)
+		if !ok {
+			s.t.Fatalf("no stock filter %s", name)
+		}
+		if err := os.WriteFile(path, module, 0o644); err != nil {
 			s.t.Fatal(err)
 		}
-		s.t.Cleanup(func() {
-			if err := unix.Capset(&head, &has[0]); err != nil {
-				s.t.Error(err)
-			}
-			runtime.UnlockOSThread()
-		})
+	},
+	"database": func(s *surroundings, path string) { // a SQLite database
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+		conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+		if err == nil {
+			err = sqlitex.ExecuteTransient(conn, "CREATE TABLE other (x)", nil)
+			conn.Close()
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
 	},
 	// A database: $WEIR_PG leads to it, and what follows is run in it.
 	"postgres": func(s *surroundings, sql string) {
@@ -193,5 +250,8 @@ var brokenSetups = map[string]func(s *surroundings, args string){
 		}
 		s.t.Setenv("WEIR_PG", dsn)
 		s.says = append(s.says, dsn, "$PG")
+		if u, err := url.Parse(dsn); err == nil {
+			s.says = append(s.says, u.Query().Get("host"), "$HOST", strings.TrimPrefix(u.Path, "/"), "logs")
+		}
 	},
 }

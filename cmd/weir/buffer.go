@@ -65,10 +65,10 @@ func (b *buffer) check(connections int, flush config.Size) []config.Problem {
 	}
 	b.checkDisk(config.Size(connections), flush, add)
 	if s := time.Duration(b.Sync); s < 0 || s > time.Minute {
-		add("sync", "batch, or up to 1m", "%v between syncs", s)
+		add("sync", "batch, or up to 1m", "%s between syncs", config.TimeText(s))
 	}
 	if b.Age < 0 || b.Age > 0 && b.Age < time.Minute {
-		add("age", "14d", "messages would be given up after %v", b.Age)
+		add("age", "14d", "messages would be given up after %s", config.TimeText(b.Age))
 	}
 	return bad
 }

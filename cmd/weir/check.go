@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +50,7 @@ func check(c *cobra.Command, connect bool) error {
 	}
 	s, doc := loadSettings(c)
 	var guests []*wasmhost.Guest
-	if doc.Err() == nil {
+	if doc.Readable() {
 		s.resolve(doc)
 		host, loaded, err := loadGuests(c.Context(), s, doc, "", log)
 		if err != nil {
@@ -56,9 +58,14 @@ func check(c *cobra.Command, connect bool) error {
 		}
 		guests = loaded
 		defer closeGuests(host, guests)
+		s.warnGuests(doc, guests)
 		s.tryPlaces(doc)
+		s.tryListeners(doc)
 		s.tryMemory(doc)
-		s.warnBuffers(doc)
+		if doc.Err() == nil {
+			s.warnBuffers(doc)
+			warnMachine(doc, s.memorySum(guests).total())
+		}
 		if connect && doc.Err() == nil {
 			s.tryConnections(c.Context(), doc, site{log: log, stateDir: s.StateDir})
 		}
@@ -74,8 +81,8 @@ func check(c *cobra.Command, connect bool) error {
 	return nil
 }
 
-// loadGuests loads every filter, as many at once as there are cores. What is wrong with one is a mistake at its
-// module; the error is about the host alone.
+// loadGuests loads every filter whose settings are well, as many at once as there are cores. What is wrong with one is
+// a mistake at its setting; the error is about the host alone.
 func loadGuests(ctx context.Context, s *settings, doc *config.Document, cache string, log *slog.Logger) (*wasmhost.Host, []*wasmhost.Guest, error) {
 	longest := 0
 	for _, e := range s.Sources {
@@ -90,6 +97,9 @@ func loadGuests(ctx context.Context, s *settings, doc *config.Document, cache st
 	var loading sync.WaitGroup
 	atOnce := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, e := range s.Filters {
+		if doc.Wrong("filters", e.Name) {
+			continue
+		}
 		atOnce <- struct{}{}
 		loading.Go(func() {
 			loaded[i], errs[i] = host.Load(ctx, e.Name, e.Value)
@@ -100,17 +110,65 @@ func loadGuests(ctx context.Context, s *settings, doc *config.Document, cache st
 	var guests []*wasmhost.Guest
 	for i, e := range s.Filters {
 		if err := errs[i]; err != nil {
-			at := doc.At("filters", e.Name, "module")
-			if missing, ok := errors.AsType[*fs.PathError](err); ok && missing.Path == e.Value.Module && errors.Is(err, fs.ErrNotExist) {
-				doc.Errorf(at, "a path relative to "+e.Place.File()+", or stock:NAME", "module: no file %s", e.Value.Module)
-				continue
-			}
-			doc.Errorf(at, "", "%v", err)
-			continue
+			tellGuest(doc, &e, err)
+		} else if loaded[i] != nil {
+			guests = append(guests, loaded[i])
 		}
-		guests = append(guests, loaded[i])
 	}
 	return host, guests, nil
+}
+
+// tellGuest tells why a filter cannot be loaded, at its settings.
+func tellGuest(doc *config.Document, e *config.Entry[wasmhost.Config], err error) {
+	if missing, ok := errors.AsType[*fs.PathError](err); ok && missing.Path == e.Value.Module && errors.Is(err, fs.ErrNotExist) {
+		hint := "a path relative to " + e.Place.File() + ", or stock:NAME"
+		if near := nearFile(e.Value.Module); near != "" {
+			hint = near
+		}
+		doc.Errorf(doc.At("filters", e.Name, "module"), hint, "module: no file %s", e.Value.Module)
+		return
+	}
+	all := settingErrors(err)
+	for _, s := range all {
+		at := doc.At(append([]string{"filters", e.Name}, s.Setting)...)
+		if !doc.Has("filters", e.Name, s.Setting) {
+			at = doc.At("filters", e.Name, "module")
+		}
+		doc.Errorf(at, s.Hint, "filter %s: %v", e.Name, s.Err)
+	}
+	if inner := errors.Unwrap(err); len(all) == 0 && inner != nil {
+		doc.Errorf(doc.At("filters", e.Name, "module"), "", "filter %s: %v", e.Name, inner) // without "load"
+	} else if len(all) == 0 {
+		doc.Errorf(doc.At("filters", e.Name, "module"), "", "filter %s: %v", e.Name, err)
+	}
+}
+
+// settingErrors are those of a filter's settings in what Load says.
+func settingErrors(err error) (all []*wasmhost.SettingError) {
+	switch e := err.(type) {
+	case *wasmhost.SettingError:
+		return []*wasmhost.SettingError{e}
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = append(all, settingErrors(one)...)
+		}
+	case interface{ Unwrap() error }:
+		return settingErrors(e.Unwrap())
+	}
+	return all
+}
+
+// nearFile is a file whose name is nearly that of path, beside it; "": there is none.
+func nearFile(path string) string {
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if near := config.Typo(filepath.Base(path), names); near != "" {
+		return filepath.Join(filepath.Dir(path), near)
+	}
+	return ""
 }
 
 func closeGuests(host *wasmhost.Host, guests []*wasmhost.Guest) error {
@@ -123,11 +181,22 @@ func closeGuests(host *wasmhost.Host, guests []*wasmhost.Guest) error {
 
 // tryPlaces looks whether what run would make can be made.
 func (s *settings) tryPlaces(doc *config.Document) {
-	if err := tryDirectory(s.StateDir); err != nil {
-		doc.Errorf(doc.At("state_dir"), "state_dir: a directory that weir may write to", "state_dir: %v", err)
+	if s.StateDir == "" || doc.Has("state_dir") && doc.Wrong("state_dir") {
 		return
 	}
+	if err := tryDirectory(s.StateDir); err != nil {
+		hint := "a directory that weir may write to"
+		if !doc.Has("state_dir") {
+			hint = "state_dir: DIRECTORY, one that weir may write to"
+		}
+		doc.Errorf(doc.At("state_dir"), hint, "state_dir: %v", err)
+		return
+	}
+	taken := map[string]string{} // destinations by the files that they write into
 	for _, e := range s.Destinations {
+		if e.Value.kind == nil || doc.Wrong("destinations", e.Name) {
+			continue
+		}
 		path, key := "", e.Value.kind.key
 		switch d := e.Value.Kind.(type) {
 		case *sqlstore.Config:
@@ -142,6 +211,12 @@ func (s *settings) tryPlaces(doc *config.Document) {
 			path = filepath.Join(s.StateDir, path)
 		}
 		at := doc.At("destinations", e.Name, key)
+		if other := taken[path]; other != "" && key == "file" {
+			doc.Errorf(at, "a file for each, or one destination that several routes name", "%s writes into %s already: what one takes back would take lines of the other", other, path)
+		} else if other != "" {
+			doc.Warnf(at, "a file for each", "destinations %s and %s write into %s, one at a time: no longer holds that destinations do not wait for each other", other, e.Name, path)
+		}
+		taken[path] = e.Name
 		if err := tryDirectory(filepath.Dir(path)); err != nil {
 			doc.Errorf(at, "a path in a directory that weir may write to", "%s: %v", key, err)
 		} else if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -156,7 +231,7 @@ func (s *settings) tryPlaces(doc *config.Document) {
 // exist yet.
 func tryDirectory(dir string) error {
 	info, err := os.Stat(dir)
-	for up := dir; errors.Is(err, fs.ErrNotExist) && filepath.Dir(up) != up; {
+	for up := dir; (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && filepath.Dir(up) != up; {
 		up = filepath.Dir(up)
 		info, err = os.Stat(up)
 		dir = up
@@ -171,8 +246,12 @@ func tryDirectory(dir string) error {
 	if err != nil {
 		return fmt.Errorf("cannot write into %s: %w", dir, errors.Unwrap(err))
 	}
-	f.Close()
-	return os.Remove(f.Name())
+	_, err = f.Write(make([]byte, 4096)) // a full disk takes names
+	err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("no space is left on the file system of %s", dir)
+	}
+	return err
 }
 
 // tryConnections opens every destination and its database.
@@ -193,7 +272,23 @@ func (s *settings) tryConnections(ctx context.Context, doc *config.Document, at 
 			err = errors.Join(err, d.Close())
 		}
 		if err != nil {
-			doc.Errorf(doc.At("destinations", e.Name, e.Value.kind.key), "", "%s: %v", e.Name, err)
+			tellConnection(doc, &e, err)
 		}
 	}
+}
+
+// tellConnection tells why a destination cannot be opened, at the setting that it is about.
+func tellConnection(doc *config.Document, e *config.Entry[destination], err error) {
+	at := doc.At("destinations", e.Name, e.Value.kind.key)
+	what, hint := strings.TrimPrefix(err.Error(), "destination "+e.Name+": "), ""
+	if failed, ok := errors.AsType[*sqlstore.StatementError](err); ok {
+		at = doc.At("destinations", e.Name, "session_statements", fmt.Sprint(failed.Index))
+	}
+	op, _ := errors.AsType[*net.OpError](err)
+	if host, ok := errors.AsType[*net.DNSError](err); ok {
+		what, hint = "no host is named "+host.Name, "the host in postgres:, or the machine's resolver (getent hosts "+host.Name+")"
+	} else if op != nil && op.Addr != nil && errors.Is(err, syscall.ECONNREFUSED) {
+		what, hint = "nobody listens on "+op.Addr.String(), "the host and port in postgres:, or start the server"
+	}
+	doc.Errorf(at, hint, "destination %s: %s", e.Name, what)
 }

@@ -69,13 +69,19 @@ func (d *destination) UnmarshalConfig(v *config.Value) {
 	}
 	switch {
 	case !v.IsMap():
-		v.Errorf(kindKeys()+": and its settings", "a destination needs to say what it is")
+		v.Errorf("{sqlite: logs.db}, or another kind: "+kindKeys(), "a destination needs to say of what kind it is")
 		return
 	case len(found) == 0:
-		v.Errorf("one of "+kindKeys(), "no key says what kind of destination this is")
+		hint := "one of " + kindKeys()
+		for _, key := range v.Keys() {
+			if near := config.Typo(key, d.Keys()); near != "" {
+				hint = near + ": in place of " + key + ":"
+			}
+		}
+		v.Errorf(hint, "no key says what kind of destination this is")
 		return
 	case len(found) > 1:
-		v.Errorf("a name for each", "two destinations in one: %s and %s", found[0].key, found[1].key)
+		v.Errorf("two destinations, each with its name", "two destinations in one: %s and %s", found[0].key, found[1].key)
 		return
 	}
 	*d = *newDestination(found[0])
@@ -91,9 +97,22 @@ func (d *destination) Keys() (keys []string) {
 	return keys
 }
 
+// KindsWith are those that have a setting.
+func (d *destination) KindsWith(key string) (keys []string) {
+	for _, k := range destinationKinds {
+		if config.HasKey(k.settings(), key) {
+			keys = append(keys, k.key)
+		}
+	}
+	return keys
+}
+
 func (d *destination) Check() []config.Problem {
 	var bad []config.Problem
-	if c, ok := d.Kind.(config.Checker); ok {
+	if c, ok := d.Kind.(*sqlstore.Config); ok && c.SQLite == "" && c.Postgres.Empty() {
+		hint := map[string]string{"sqlite": "logs.db", "postgres": "postgres://user@host/database"}[d.kind.key]
+		bad = append(bad, config.Problem{Path: d.kind.key, What: "nothing says where the database is", Hint: hint})
+	} else if c, ok := d.Kind.(config.Checker); ok {
 		bad = c.Check()
 	}
 	bad = append(bad, d.Buffer.check(d.connections(), d.FlushBytes)...)
@@ -107,7 +126,7 @@ func (d *destination) Check() []config.Problem {
 		bad = append(bad, config.Problem{Path: "flush_bytes", What: "a transaction of no bytes", Hint: "4MiB"})
 	}
 	if d.FlushTimeout < time.Millisecond || d.FlushTimeout > time.Hour {
-		bad = append(bad, config.Problem{Path: "flush_timeout", What: fmt.Sprintf("%v between transactions", d.FlushTimeout), Hint: "1ms to 1h"})
+		bad = append(bad, config.Problem{Path: "flush_timeout", What: fmt.Sprintf("%s between transactions", config.TimeText(d.FlushTimeout)), Hint: "1ms to 1h"})
 	}
 	return bad
 }

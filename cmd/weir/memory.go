@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -78,19 +79,50 @@ func (s *settings) printSum(w io.Writer, guests []*wasmhost.Guest) {
 }
 
 // about is a size in MiB, for sums.
-func about(n config.Size) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+func about(n config.Size) string {
+	switch {
+	case n >= 10<<40:
+		return fmt.Sprintf("%.1f TiB", float64(n)/(1<<40))
+	case n >= 10<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// warnMachine tells when this machine has less memory than weir may need.
+func warnMachine(doc *config.Document, needs config.Size) {
+	text, _ := os.ReadFile("/proc/meminfo")
+	var has config.Size
+	if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &has); err != nil || needs <= has<<10 {
+		return
+	}
+	doc.Warnf(doc.At("memory"), "a smaller memory:, fewer filters or instances: one", "weir may need %s, and this machine has %s: no longer holds that memory is bounded", about(needs), about(has<<10))
+}
 
 // tryMemory asks the router whether the memory suffices for its shares.
 func (s *settings) tryMemory(doc *config.Document) {
+	var all config.Size
 	for _, e := range s.Sources {
+		if doc.Wrong("sources", e.Name) || doc.Wrong("memory") {
+			return
+		}
 		least := e.Value.MaxMessage
 		if slices.ContainsFunc(e.Value.Listen, func(l string) bool { return strings.HasPrefix(l, "tcp://") || strings.HasPrefix(l, "unix://") }) {
 			least += config.Size(e.Value.MaxConnections) * connectionMemory
 		}
+		all += least
+		key, smaller := "max_connections", "fewer connections"
+		if e.Value.MaxMessage > least/2 {
+			key, smaller = "max_message", "a smaller max_message"
+		}
 		if least > s.Memory {
-			doc.Errorf(doc.At("sources", e.Name, "max_connections"), fmt.Sprintf("memory: %v, or fewer connections", roundUp(least)),
+			doc.Errorf(doc.At("sources", e.Name, key), fmt.Sprintf("memory: %v, or %s", roundUp(least), smaller),
 				"source %s: %d connections of %v and one message of %v are more than memory: %v", e.Name, e.Value.MaxConnections, config.Size(connectionMemory), e.Value.MaxMessage, s.Memory)
 		}
+	}
+	if all > s.Memory && doc.Err() == nil {
+		doc.Errorf(doc.At("memory"), fmt.Sprintf("memory: %v, or smaller max_connections", roundUp(all)),
+			"all sources together: their connections, of %v each, and a message of each are %v, which is more than memory: %v", config.Size(connectionMemory), all, s.Memory)
 	}
 	if doc.Err() != nil {
 		return
@@ -105,7 +137,7 @@ func (s *settings) tryMemory(doc *config.Document) {
 		}
 	}
 	if _, err := router.New(c); err != nil {
-		doc.Errorf(doc.At("memory"), "more memory, or a smaller max_message", "%v", err)
+		doc.Errorf(doc.At("memory"), "", "%v", err)
 	}
 }
 

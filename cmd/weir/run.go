@@ -52,15 +52,14 @@ func run(c *cobra.Command, more ...router.SourceConfig) error {
 	s, doc := loadSettings(c)
 	if doc.Err() == nil {
 		s.resolve(doc)
+		s.tryListeners(doc)
 		s.tryMemory(doc)
 		s.warnBuffers(doc)
 	}
 	if doc.Err() != nil {
 		return refuse(c, doc)
 	}
-	for _, w := range doc.Warnings() {
-		log.Warn(config.Redact(w.What), "at", w.Place.String(), "try", w.Hint)
-	}
+	logWarnings(log, doc.Warnings(), nil)
 
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
@@ -73,6 +72,10 @@ func run(c *cobra.Command, more ...router.SourceConfig) error {
 		if errors.Is(err, errStopped) {
 			log.Info("weir stops while its filters are loaded")
 			return nil
+		}
+		if errors.Is(err, errNotHad) { // another time it may: no mistake of the configuration
+			fmt.Fprintln(c.ErrOrStderr(), doc.Err())
+			return err
 		}
 		if doc.Err() != nil {
 			return refuse(c, doc)
@@ -87,6 +90,19 @@ func run(c *cobra.Command, more ...router.SourceConfig) error {
 	}
 	return p.run(ctx, cancel, signals, c.ErrOrStderr())
 }
+
+// logWarnings tells what check prints, but for what was told before.
+func logWarnings(log *slog.Logger, all, told []config.Mistake) {
+	for _, w := range all {
+		if !slices.Contains(told, w) {
+			log.Warn(config.Redact(w.What), "at", w.Place.String(), "try", w.Hint)
+		}
+	}
+}
+
+// errNotHad is told at the end, when doc has what the machine does not give: a port
+// that is taken, a directory that cannot be made.
+var errNotHad = errors.New("cannot start")
 
 // errStopped is a signal's doing, before there was anything to drain.
 var errStopped = errors.New("stopped")
@@ -125,7 +141,8 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	p.registry = prometheus.NewRegistry()
 	p.registry.MustRegister(admin.Process(version, commit())...)
 	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
-		return fmt.Errorf("make state_dir: %w", err)
+		doc.Errorf(doc.At("state_dir"), "a directory that weir may write to", "state_dir: %v", err)
+		return errNotHad
 	}
 	letters := make(chan error, 1)
 	go func() { // while the filters load
@@ -146,6 +163,9 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	if err := doc.Err(); err != nil {
 		return err
 	}
+	told := doc.Warnings()
+	s.warnGuests(doc, p.guests)
+	logWarnings(log, doc.Warnings(), told)
 	p.registry.MustRegister(p.letters, p.host, p.host.UserMetrics())
 
 	rc := s.routerConfig()
@@ -159,6 +179,10 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	}
 	for i, e := range s.Sources {
 		source, err := socket.Listen(e.Name, e.Value, log)
+		if failed, ok := errors.AsType[*socket.ListenError](err); ok {
+			refuseListener(doc, doc.At("sources", e.Name, "listen", fmt.Sprint(failed.Index)), failed.Address, failed.Err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("source %s: %w", e.Name, err)
 		}
@@ -166,13 +190,16 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 		p.sources = append(p.sources, source)
 		rc.Sources[i].Source = source
 	}
+	if doc.Err() != nil {
+		return errNotHad
+	}
 	rc.Sources = append(rc.Sources, p.more...)
 	for _, m := range p.more {
 		for k, r := range rc.Routes {
 			rc.Routes[k].From = append(slices.Clone(r.From), m.Name)
 		}
 	}
-	if err := p.openDestinations(ctx, s, &rc); err != nil {
+	if err := p.openDestinations(ctx, s, doc, &rc); err != nil {
 		return err
 	}
 	if p.router, err = router.New(rc); err != nil {
@@ -181,18 +208,20 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	p.registry.MustRegister(p.router, socket.Metrics(p.sources))
 	if s.Admin != nil {
 		if p.admin, err = admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry, Parts: p.parts, Plan: p.plan(s, doc), Reload: p.reload}, log); err != nil {
-			return errors.Join(err, closeDestinations(rc.Destinations))
+			refuseListener(doc, doc.At("admin", "listen"), s.Admin.Address(), err)
+			return errors.Join(errNotHad, closeDestinations(rc.Destinations))
 		}
 	}
 	return nil
 }
 
 // openDestinations opens all of them or none; they are the router's then.
-func (p *plant) openDestinations(ctx context.Context, s *settings, rc *router.Config) error {
+func (p *plant) openDestinations(ctx context.Context, s *settings, doc *config.Document, rc *router.Config) error {
 	for i, e := range s.Destinations {
 		all, err := e.Value.open(ctx, site{name: e.Name, stateDir: s.StateDir, log: p.log}, p.registry)
 		if err != nil {
-			return errors.Join(err, closeDestinations(rc.Destinations[:i]))
+			doc.Errorf(doc.At("destinations", e.Name, e.Value.kind.key), "", "%v", err)
+			return errors.Join(errNotHad, closeDestinations(rc.Destinations[:i]))
 		}
 		d := &rc.Destinations[i]
 		d.Destination, d.Spool, d.Sync, d.Beside = all[0].Destination, all[0].Spool, all[0].Sync, all[1:]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirlog/weir/router/config"
@@ -27,12 +28,21 @@ func (s *settings) wire(doc *config.Document) {
 		doc.Errorf(doc.At("memory"), "64MiB; at least 1MiB", "%v is too little to move messages in", s.Memory)
 	}
 	if s.DrainTimeout < time.Second {
-		doc.Errorf(doc.At("drain_timeout"), "30s; at least 1s", "%v is too short to end a transaction", s.DrainTimeout)
+		doc.Errorf(doc.At("drain_timeout"), "30s; at least 1s", "%s is too short to end a transaction", config.TimeText(s.DrainTimeout))
 	}
 	if s.StateDir == "" {
 		doc.Errorf(doc.At("state_dir"), "/var/lib/weir", "no directory")
 	}
 	used := map[string]bool{}
+	sections := map[string]string{} // what a name is
+	for _, kind := range []struct {
+		what  string
+		names []string
+	}{{"destination", s.Destinations.Names()}, {"filter", s.Filters.Names()}, {"source", s.Sources.Names()}} {
+		for _, name := range kind.names {
+			sections[name] = kind.what
+		}
+	}
 	checkNames(doc, s.Sources)
 	checkNames(doc, s.Filters)
 	checkNames(doc, s.Destinations)
@@ -45,9 +55,15 @@ func (s *settings) wire(doc *config.Document) {
 			for i, name := range list {
 				at := doc.At("routes", r.Name, key, fmt.Sprint(i))
 				switch {
-				case !slices.Contains(known, name):
+				case slices.Contains(known, name):
+				case kind == "filter" && (strings.HasPrefix(name, "stock:") || strings.HasSuffix(name, ".wasm")):
+					doc.Errorf(at, "filters: {NAME: {module: "+name+"}}, and that NAME here", "%q is a module, and a route names filters", name)
+				case sections[name] != "":
+					doc.Errorf(at, config.Suggest(name, known), "no %s is named %q: that is a %s", kind, name, sections[name])
+				default:
 					doc.Unknown(at, kind, name, known)
-				case once && slices.Contains(list[:i], name):
+				}
+				if once && slices.Contains(list[:i], name) {
 					doc.Errorf(at, "once", "route %s names %s twice", r.Name, name)
 				}
 				used[section+"."+name] = true
@@ -57,6 +73,8 @@ func (s *settings) wire(doc *config.Document) {
 		refer("filters", "filter", "filters", r.Value.Filters, s.Filters.Names(), false)
 		refer("to", "destination", "destinations", r.Value.To, s.Destinations.Names(), true)
 	}
+	s.wireMatches(doc)
+	s.wireElse(doc)
 	switch {
 	case doc.Empty():
 		doc.Errorf(doc.At(), "sources:, destinations: and routes:, as weir.example.yaml has them", "there is no setting in it")

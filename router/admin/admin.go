@@ -118,8 +118,14 @@ func Listen(cfg Config, subject Subject, log *slog.Logger) (*Server, error) {
 		return nil, fmt.Errorf("admin: listen: %w", err)
 	}
 	l, err := listen(network, address)
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err // whoever asks knows the address
+	}
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		err = call.Err
+	}
 	if err != nil {
-		return nil, fmt.Errorf("admin: %w", err)
+		return nil, err
 	}
 	r := &reporter{subject, newHistory(time.Now())}
 	return &Server{

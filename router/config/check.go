@@ -24,10 +24,14 @@ func (d *decoder) check(f *file, n *yaml.Node, out reflect.Value) {
 	}
 	for _, p := range c.Check() {
 		at, there := d.find(f, n, p.Path)
-		if d.strange[n] && (!there || p.Path == "" || d.doc.mistaken(f.at(at))) {
+		if d.strange[n] && (!there || p.Path == "" || d.refused[at] || d.doc.mistaken(f.at(at))) {
 			continue
 		}
-		d.doc.add(Mistake{Place: f.at(at), What: p.What, Hint: p.Hint})
+		place := f.at(at)
+		if p.Part != "" {
+			place = f.within(at, p.Part)
+		}
+		d.doc.add(Mistake{Place: place, What: p.What, Hint: p.Hint})
 	}
 }
 

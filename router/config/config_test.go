@@ -124,7 +124,7 @@ other.yaml:3:3: sources.a is there twice
       a: {listen: [tcp://a]}
       ^
   try: rename or remove one of them
-nowhere.yaml: open: no such file or directory`
+nowhere.yaml: there is no such file`
 	if diff := cmp.Diff(want, strings.ReplaceAll(got, dir+"/", "")); diff != "" {
 		t.Error(diff)
 	}

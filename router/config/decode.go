@@ -42,6 +42,7 @@ type decoder struct {
 	stopped  bool
 	open     []*yaml.Node        // what is being decoded, from the top: an alias to one of them has no end
 	homes    []home              // mappings that were decoded into structs
+	elems    []home              // Maps, and a value of each
 	sections []string            // keys of the whole
 	strays   []stray             // keys that are none where they stand, to be told when all homes are known
 	strange  map[*yaml.Node]bool // mappings with keys that are none or values that are not what they should be
@@ -168,17 +169,22 @@ func (d *decoder) decodeAs(f *file, n *yaml.Node, path string, out reflect.Value
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		if out.IsNil() {
-			out.Set(reflect.New(t.Elem()))
-			defaults(out.Elem())
+		if !out.IsNil() {
+			return d.value(f, n, path, out.Elem(), opt)
 		}
-		return d.value(f, n, path, out.Elem(), opt)
+		out.Set(reflect.New(t.Elem()))
+		defaults(out.Elem())
+		ok := d.value(f, n, path, out.Elem(), opt)
+		if !ok && t.Elem().Kind() != reflect.Struct {
+			out.SetZero() // as if it were not there: it means nothing
+		}
+		return ok
 	case reflect.Struct:
 		if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 			n = &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}
 		}
 		if n.Kind != yaml.MappingNode {
-			return d.fail(f, n, "", "%s: want keys and values, got %s", words(path), describe(n))
+			return d.fail(f, n, structHint(n, path), "%s: want keys and values, got %s", words(path), describe(n))
 		}
 		ok := d.fields(f, n, path, out, map[string]Place{})
 		if !d.strange[n] {
@@ -304,6 +310,7 @@ func (d *decoder) named(f *file, n *yaml.Node, path string, out reflect.Value) b
 	if n.Kind != yaml.MappingNode {
 		return d.fail(f, n, nameHint(n), "%s: want names and their values, got %s", words(path), describe(n))
 	}
+	d.elems = append(d.elems, home{path, elemOf(out.Type())})
 	seen := map[string]Place{}
 	for i := range out.Len() {
 		e := out.Index(i)
@@ -334,7 +341,7 @@ func (d *decoder) named(f *file, n *yaml.Node, path string, out reflect.Value) b
 
 func (d *decoder) list(f *file, n *yaml.Node, path string, out reflect.Value) bool {
 	if n.Kind != yaml.SequenceNode {
-		hint := ""
+		hint := otherHint(n, path)
 		if n.Kind == yaml.ScalarNode && n.Tag != "!!null" && !strings.ContainsAny(n.Value, "\n,[]{}") {
 			hint = "[" + n.Value + "]"
 		}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Options say how files are read.
@@ -147,32 +149,36 @@ func (d *Document) Has(keys ...string) bool {
 	return ok && s.node.Tag != "!!null"
 }
 
-// Wrong reports whether there is a mistake in that section at the top.
-func (d *Document) Wrong(section string) bool {
-	for _, f := range d.files {
-		if f.root == nil {
-			continue
-		}
-		in := false
-		from := 0
-		for i := 0; i+1 < len(f.root.Content); i += 2 {
-			key := f.root.Content[i]
-			if in && d.wrongBetween(f, from, key.Line) {
-				return true
-			}
-			in, from = key.Value == section, key.Line
-		}
-		if in && d.wrongBetween(f, from, len(f.lines)+1) {
+// Wrong reports whether there is a mistake in what the given keys lead to, in any
+// of the files.
+func (d *Document) Wrong(keys ...string) bool {
+	return slices.ContainsFunc(d.files, func(f *file) bool { return f.root != nil && d.wrongIn(f, f.root, keys) })
+}
+
+func (d *Document) wrongIn(f *file, n *yaml.Node, keys []string) bool {
+	if len(keys) == 0 {
+		return d.wrongAt(f, n, 0)
+	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == keys[0] && (d.mistaken(f.at(n.Content[i])) || d.wrongIn(f, n.Content[i+1], keys[1:])) {
 			return true
 		}
 	}
 	return false
 }
 
-func (d *Document) wrongBetween(f *file, from, to int) bool {
-	return slices.ContainsFunc(d.mistakes, func(m Mistake) bool {
-		return m.Place.file == f && !m.Warning && m.Place.Line >= from && (m.Place.Line < to || from == to)
-	})
+// wrongAt reports whether there is a mistake at a node or in it.
+func (d *Document) wrongAt(f *file, n *yaml.Node, deep int) bool {
+	if deep > deepest {
+		return true
+	}
+	if n.Kind == yaml.AliasNode {
+		return d.wrongAt(f, n.Alias, deep+1)
+	}
+	return d.mistaken(f.at(n)) || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return d.wrongAt(f, c, deep+1) })
 }
 
 func (d *Document) add(m Mistake) {

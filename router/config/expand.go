@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -32,7 +34,12 @@ func (d *decoder) expand(f *file, n *yaml.Node, template bool) (string, bool) {
 	out := expandRefs(n.Value, template, lookup,
 		func(ref string, err error) {
 			ok = false
-			d.doc.add(Mistake{Place: f.within(n, "${"+ref), What: err.Error(), Hint: refHint(ref)})
+			d.refused[n] = true
+			hint := refHint(ref)
+			if err == errNotClosed {
+				hint = "} at the end of the reference"
+			}
+			d.doc.add(Mistake{Place: f.within(n, "${"+ref), What: err.Error(), Hint: hint})
 		})
 	return out, ok
 }
@@ -65,7 +72,7 @@ func expandRefs(text string, template bool, lookup func(ref string) (string, err
 			text = rest
 			continue
 		case !closed:
-			wrong(strings.TrimPrefix(rest, "{"), fmt.Errorf("this reference has no closing brace"))
+			wrong(strings.TrimPrefix(rest, "{"), errNotClosed)
 			return b.String()
 		case !own && ofMessage(ref):
 			wrong(ref, fmt.Errorf("${%s} is a value of the message, and this setting is fixed in this version of weir", ref))
@@ -84,6 +91,8 @@ func expandRefs(text string, template bool, lookup func(ref string) (string, err
 		text = after
 	}
 }
+
+var errNotClosed = errors.New("this reference has no closing brace")
 
 // ofMessage reports whether a template could have this reference: whoever writes
 // it elsewhere means the message, not the environment.
@@ -125,13 +134,13 @@ func (d *Document) lookup(f *file, ref string) (string, error) {
 	path := Place{file: f}.Resolve(name)
 	r, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("read ${%s}: %w", ref, err)
+		return "", unread(ref, path, err)
 	}
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, longestSecret+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("read ${%s}: %w", ref, err)
+		return "", unread(ref, path, err)
 	case len(text) > longestSecret:
 		return "", fmt.Errorf("%s is over %d KiB: no value for a setting", name, longestSecret>>10)
 	case !utf8.Valid(text) || strings.ContainsRune(string(text), 0):
@@ -140,7 +149,28 @@ func (d *Document) lookup(f *file, ref string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
 
+// unread says why the file of a reference cannot be read.
+func unread(ref, path string, err error) error {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		err = p.Err
+	}
+	if "file:"+path != ref {
+		return fmt.Errorf("${%s}, which is %s: %w", ref, path, err)
+	}
+	return fmt.Errorf("${%s}: %w", ref, err)
+}
+
 const longestSecret = 64 << 10
+
+var shellStyle = regexp.MustCompile(`^\$[A-Z][A-Z0-9_]+$`)
+
+// noShell refuses $NAME, which whoever writes it means as a reference, and which is none.
+func (d *decoder) noShell(f *file, n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || !shellStyle.MatchString(n.Value) || d.doc.opts.Verbatim {
+		return true
+	}
+	return d.fail(f, n, "${env:"+n.Value[1:]+"}; $"+n.Value+" is the text itself", "%s is no reference", n.Value)
+}
 
 // within is the place of a text inside a scalar, if it can be seen there.
 func (f *file) within(n *yaml.Node, text string) Place {
@@ -161,7 +191,7 @@ func (d *decoder) secret(f *file, n *yaml.Node, path string, out reflect.Value) 
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return d.fail(f, n, "", "%s: want a text, got %s", words(path), describe(n))
 	}
-	if _, ok := d.expand(f, n, false); !ok {
+	if _, ok := d.expand(f, n, false); !ok || !d.noShell(f, n) {
 		return false
 	}
 	doc := d.doc

@@ -116,8 +116,11 @@ func (d *Document) read(name string) ([]byte, os.FileInfo, error) {
 
 // plain leaves out of an error the name, which stands before it.
 func plain(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return fmt.Errorf("%s: %w", p.Op, p.Err)
+	switch p, ok := errors.AsType[*fs.PathError](err); {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("there is no such file")
+	case ok:
+		return fmt.Errorf("cannot be read: %w", p.Err)
 	}
 	return err
 }

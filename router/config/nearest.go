@@ -2,6 +2,10 @@ package config
 
 import "strings"
 
+// Suggest is the way out for a name that is not one of known: the nearest one, or
+// all of them when none is near.
+func Suggest(name string, known []string) string { return suggest(name, known) }
+
 // suggest is the way out for a name that is not one of known: the nearest one,
 // or all of them when none is near.
 func suggest(name string, known []string) string {

@@ -16,12 +16,12 @@ import (
 func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, opt options) bool {
 	want := wanted(out.Type())
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return d.fail(f, n, "", "%s: want %s, got %s", words(path), want, describe(n))
+		return d.fail(f, n, otherHint(n, path), "%s: want %s, got %s", words(path), want, describe(n))
 	}
 	text := n.Value
 	if n.Tag == "!!str" {
 		var ok bool
-		if text, ok = d.expand(f, n, out.Type() == templateType); !ok {
+		if text, ok = d.expand(f, n, out.Type() == templateType); !ok || !d.noShell(f, n) {
 			return false
 		}
 	}
@@ -69,7 +69,11 @@ func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, 
 	case out.CanInt():
 		i, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || out.OverflowInt(i) {
-			return wrong(wholeHint(text, ""))
+			hint := wholeHint(text, "")
+			if hint == "" && out.Int() != 0 {
+				hint = strconv.FormatInt(out.Int(), 10)
+			}
+			return wrong(hint)
 		}
 		if i == 0 && opt.some {
 			return d.fail(f, n, "leave it out, or 1 and more", "%s: 0 is none", words(path))
@@ -121,7 +125,30 @@ func wholeHint(text, bounds string) string {
 	if n, err := strconv.Atoi(strings.TrimRight(digits, "kK")); err == nil {
 		return strconv.Itoa(n * 1000)
 	}
+	if number, _ := splitUnit(digits); number != "" && number != digits && !strings.Contains(number, ".") {
+		return number + ", without a unit"
+	}
 	return ""
+}
+
+// otherHint is the way out where a single value is wanted and something else, or nothing, is there.
+func otherHint(n *yaml.Node, path string) string {
+	switch {
+	case n.Tag == "!!null":
+		return "a value, or no " + last(path) + ": at all"
+	case n.Kind == yaml.SequenceNode && len(n.Content) == 1 && n.Content[0].Kind == yaml.ScalarNode:
+		return n.Content[0].Value
+	}
+	return ""
+}
+
+// last is the key at the end of a path; for an item of a list, that of the list.
+func last(path string) string {
+	keys := strings.Split(strings.TrimSuffix(path, sep), sep)
+	if _, err := strconv.Atoi(keys[len(keys)-1]); err == nil && len(keys) > 1 {
+		return keys[len(keys)-2]
+	}
+	return keys[len(keys)-1]
 }
 
 // unitHint is the way out for a size or a time that could not be read: hint, or,
@@ -141,6 +168,8 @@ func (o options) unitHint(hint, text, standard string, units ...string) string {
 		hint = standard
 	case err == nil && unit == "" && o.off && strings.Trim(number, "0.") == "":
 		return "off"
+	case err == nil && unit == "" && given && slices.Contains(units, "B") && len(number) > 3: // as large a number is one of bytes
+		hint = number + "B (or KiB, MiB, GiB)"
 	case err == nil && unit == "" && given:
 		rest := slices.DeleteFunc(units, func(u string) bool { return u == standardUnit })
 		hint = fmt.Sprintf("%s%s (or %s)", number, standardUnit, strings.Join(rest, ", "))
@@ -175,6 +204,11 @@ func parseSize(text string) (size Size, hint string) {
 			return 0, "whole bytes"
 		}
 		return Size(x), ""
+	}
+	for _, word := range []string{"kilo", "kibi", "mega", "mebi", "giga", "gibi"} {
+		if strings.HasPrefix(strings.ToLower(unit), word) {
+			unit = word[:1]
+		}
 	}
 	switch strings.ToLower(unit) {
 	case "":
@@ -241,6 +275,12 @@ func parseDuration(text string) (sum time.Duration, hint string) {
 			return 0, "a unit behind each number, as in 1h30m"
 		case unit == "":
 			return 0, "a unit behind the number, as in 30s"
+		case strings.HasPrefix(unit, "msec") || strings.HasPrefix(unit, "milli"):
+			return 0, number + "ms"
+		case strings.HasPrefix(unit, "w"):
+			return 0, strconv.FormatFloat(7*x, 'f', -1, 64) + "d"
+		case strings.HasPrefix(unit, "month") || strings.HasPrefix(unit, "y"):
+			return 0, "so many days, as in 30d or 365d"
 		case strings.HasPrefix(unit, "sec"):
 			return 0, number + "s"
 		case strings.HasPrefix(unit, "min"):
@@ -269,6 +309,9 @@ func splitUnit(s string) (number, unit string) {
 	}
 	return s[:i], strings.TrimPrefix(s[i:], " ")
 }
+
+// TimeText writes a time as a file has it: 48h, 1s, 50ms.
+func TimeText(t time.Duration) string { return durationText(t) }
 
 // durationText writes a time as the file has it.
 func durationText(t time.Duration) string {

@@ -26,10 +26,18 @@ type home struct {
 	at   reflect.Value
 }
 
-// A Keyed is a value with more keys than its fields say: those by which its kind
-// is known. It is implemented on the pointer.
+// A Keyed is a value of a Map that has more keys than its fields say, because
+// there are several kinds of it. It is implemented on the pointer.
 type Keyed interface {
+	// Keys are those by which a kind is known.
 	Keys() []string
+	// KindsWith are the kinds that have a key, by their own.
+	KindsWith(key string) []string
+}
+
+// HasKey reports whether settings, given as a pointer to a struct, have that key.
+func HasKey(settings any, key string) bool {
+	return slices.ContainsFunc(fieldsOf(reflect.ValueOf(settings).Elem(), nil), func(k field) bool { return k.name == key })
 }
 
 // A Renamer is a value whose keys have other names elsewhere: of each such name,
@@ -89,6 +97,19 @@ func (d *decoder) explainStray(s *stray) (what, hint string) {
 	what = fmt.Sprintf("unknown key %q%s", name, where)
 	if s.flow && s.val.Tag == "!!null" && !plainKey.MatchString(name) {
 		return what, "quotes around the value before it: in braces, a comma ends a value"
+	}
+	if s.flow && s.val.Tag == "!!null" && s.val.Value == "" {
+		return what, "brackets around a list, as in [a, " + name + "]: in braces, a comma ends a value"
+	}
+	for _, h := range d.elems {
+		if rest, ok := strings.CutPrefix(s.path, h.path); !ok || strings.Count(rest, sep) != 1 {
+			continue
+		}
+		if k, ok := reflect.New(h.at.Type()).Interface().(Keyed); ok {
+			if kinds := k.KindsWith(name); len(kinds) > 0 {
+				return fmt.Sprintf("key %q is one of %s, and %s is neither", name, listed(kinds, 4), words(s.path)), "leave it out"
+			}
+		}
 	}
 	for _, h := range d.homes {
 		if r, ok := h.at.Addr().Interface().(Renamer); ok && h.path == s.path && r.OtherNames()[fold(name)] != "" {
@@ -193,12 +214,13 @@ func (d *decoder) misplaced(f *file, key, val *yaml.Node, path, before string, m
 	for _, k := range fieldsOf(elem, nil) {
 		keys = append(keys, k.name)
 	}
+	_, short := elem.Addr().Interface().(Unmarshaler) // a value may be less than a mapping: type: hostname is a column named type
 	if k, ok := elem.Addr().Interface().(Keyed); ok {
-		keys = append(keys, k.Keys()...)
+		keys, short = append(keys, k.Keys()...), false
 	}
 	section := words(path)
 	switch {
-	case val.Kind != yaml.MappingNode && val.Kind != yaml.AliasNode && slices.Contains(keys, key.Value):
+	case !short && val.Kind != yaml.MappingNode && val.Kind != yaml.AliasNode && slices.Contains(keys, key.Value):
 		hint := fmt.Sprintf("a name of yours between them, as in %s: {main: {%s: …}}", section, key.Value)
 		if before != "" {
 			hint = fmt.Sprintf("more indentation, as for the other keys of %s", before)
@@ -229,6 +251,17 @@ func (d *decoder) aliased() bool {
 		}
 	}
 	return false
+}
+
+// structHint is the way out where keys and values are wanted.
+func structHint(n *yaml.Node, path string) string {
+	switch n.Value {
+	case "off", "no", "false", "none", "null":
+		return "no " + last(path) + ": at all"
+	case "on", "yes", "true":
+		return "{}"
+	}
+	return ""
 }
 
 // nameHint is the way out where names are wanted.

@@ -2,6 +2,7 @@ package socket
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,8 +87,11 @@ func (c *Config) Check() []config.Problem {
 			problem(path, hint, "%v", err)
 			continue
 		}
-		if slices.Contains(c.Listen[:i], l) {
-			problem(path, "once", "%s is listed twice", l)
+		for k, other := range c.Listen[:i] {
+			if b, _, err := parseAddress(other); err == nil && a.network == b.network && a.at == b.at && a.path == b.path && (a.path != "" || a.at.Port() != 0) {
+				problem(path, "once", "%s is there twice: it is listen.%d too", l, k)
+				break
+			}
 		}
 		has[a.network] = true
 	}
@@ -101,13 +105,13 @@ func (c *Config) Check() []config.Problem {
 		problem("max_connections", strconv.Itoa(defaultMaxConnections), "%d connections", c.MaxConnections)
 	}
 	if c.IdleTimeout < 0 || c.IdleTimeout > 0 && c.IdleTimeout < time.Second {
-		problem("idle_timeout", "1s or more, or off", "%v is too short", c.IdleTimeout)
+		problem("idle_timeout", "1s or more, or off", "%s is too short", config.TimeText(c.IdleTimeout))
 	}
 	if c.ReceiveBuffer < 0 || c.ReceiveBuffer > 1<<30 {
-		problem("receive_buffer", "4MiB", "%v is no size of a buffer", c.ReceiveBuffer)
+		problem("receive_buffer", "4MiB", "%v is more than a buffer in the kernel can be", c.ReceiveBuffer)
 	}
 	if _, err := time.LoadLocation(c.Timezone); err != nil || c.Timezone == "Local" {
-		problem("timezone", "an IANA name such as Europe/Berlin, or UTC", "there is no time zone %s", c.Timezone)
+		problem("timezone", zoneHint(c.Timezone), "there is no time zone %s", c.Timezone)
 	}
 	if mode, err := strconv.ParseUint(c.Mode, 8, 32); err != nil || mode > 0o777 {
 		problem("mode", "octal, such as 0660", "%q is no mode of a file", c.Mode)
@@ -115,7 +119,7 @@ func (c *Config) Check() []config.Problem {
 	if w := c.WhenHeld; w != nil {
 		bad = append(bad, config.OneOf("when_held.then", w.Then, "drop", "wait")...)
 		if w.After < 0 || w.After > time.Hour {
-			problem("when_held.after", "1s", "%v is not between 0s and 1h", w.After)
+			problem("when_held.after", "1s", "%s is not between 0s and 1h", config.TimeText(w.After))
 		}
 	}
 	if len(bad) > 0 {
@@ -140,6 +144,31 @@ func (c *Config) Check() []config.Problem {
 		problem("timezone", "leave it out", "timezone has no effect with format: %s", c.Format)
 	}
 	return bad
+}
+
+var offset = regexp.MustCompile(`^(?:UTC|GMT)?([+-])0?(\d{1,2})(?::?00)?$`)
+
+// zoneHint is what somebody meant who wrote that for a time zone.
+func zoneHint(zone string) string {
+	if at := offset.FindStringSubmatch(zone); at != nil { // POSIX counts them the other way round
+		return "Etc/GMT" + strings.NewReplacer("+", "-", "-", "+").Replace(at[1]) + at[2] + " (west of Greenwich is +), or a name such as Europe/Berlin"
+	}
+	words := strings.Split(strings.ReplaceAll(strings.ToLower(zone), " ", "_"), "/")
+	for i, w := range words {
+		parts := strings.Split(w, "_")
+		for k, p := range parts {
+			if p != "" {
+				parts[k] = strings.ToUpper(p[:1]) + p[1:]
+			}
+		}
+		words[i] = strings.Join(parts, "_")
+	}
+	if name := strings.Join(words, "/"); name != zone && len(words) > 1 {
+		if _, err := time.LoadLocation(name); err == nil {
+			return name
+		}
+	}
+	return "a name such as Europe/Berlin, as in /usr/share/zoneinfo, or UTC"
 }
 
 func (c *Config) framing() Framing {

@@ -85,12 +85,22 @@ func Listen(name string, cfg Config, log *slog.Logger) (*Source, error) {
 		at, err := s.listen(a, all)
 		if err != nil {
 			s.Close()
-			return nil, fmt.Errorf("listen on %s: %w", a.text, err)
+			return nil, &ListenError{len(s.addrs), a.text, err}
 		}
 		s.addrs = append(s.addrs, a.network+"://"+at.String())
 	}
 	return s, nil
 }
+
+// A ListenError says which of the listeners of a source could not be opened.
+type ListenError struct {
+	Index   int    // in Config.Listen
+	Address string // as there
+	Err     error
+}
+
+func (e *ListenError) Error() string { return fmt.Sprintf("listen on %s: %v", e.Address, e.Err) }
+func (e *ListenError) Unwrap() error { return e.Err }
 
 func (s *Source) listen(a address, all []address) (net.Addr, error) {
 	ctx := context.Background()
@@ -146,7 +156,10 @@ func (s *Source) listen(a address, all []address) (net.Addr, error) {
 // bindError leaves the operation and the address away: the caller tells them.
 func bindError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Err
+		err = op.Err
+	}
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		return call.Err
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func removeStale(network, path string) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s exists and cannot be asked whether somebody listens there: %w", path, err)
 	}
-	return fmt.Errorf("%s is in use: another process listens there", path)
+	return fmt.Errorf("%s is in use: another process listens there (%w)", path, syscall.EADDRINUSE)
 }
 
 // owned sets mode and owner of a socket that was just bound.

@@ -115,8 +115,6 @@ func (c *Config) Check() []config.Problem {
 		add("postgres", "two destinations, each with its name", "both sqlite and postgres")
 	case !lite && !pg:
 		add("", "sqlite: logs.db or postgres: postgres://user@host/database", "neither sqlite nor postgres")
-	case lite && !c.Password.Empty():
-		add("password", "leave it out", "a password has no meaning for sqlite")
 	case lite:
 		bad = append(bad, c.onlyPostgres()...)
 	case pg:
@@ -143,7 +141,7 @@ func (c *Config) Check() []config.Problem {
 	}{{"columns", c.Columns}, {"add_columns", c.AddColumns}} {
 		for _, e := range list.columns {
 			path := list.key + "." + e.Name
-			for _, p := range e.Value.check() {
+			for _, p := range e.Value.check(e.Name) {
 				p.Path = strings.TrimSuffix(path+"."+p.Path, ".")
 				bad = append(bad, p)
 			}
@@ -154,8 +152,11 @@ func (c *Config) Check() []config.Problem {
 	}
 	for _, e := range columns {
 		folded := strings.ToLower(e.Name)
-		if names[folded] && len(c.Columns) == 0 {
+		switch {
+		case names[folded] && len(c.Columns) == 0:
 			add("add_columns."+e.Name, "another name, or columns: to say all of them", "there is a column %s already", e.Name)
+		case names[folded] && c.SQLite != "":
+			add("columns."+e.Name, "another name", "there is a column %s already: SQLite does not tell upper and lower case apart", e.Name)
 		}
 		if folded == "id" && c.SQLite != "" && len(c.Columns) == 0 {
 			add("add_columns."+e.Name, "another name", "id is the key of weir's own table")
@@ -164,7 +165,7 @@ func (c *Config) Check() []config.Problem {
 	}
 	for i, name := range c.Indexes {
 		if columns.Get(name) == nil {
-			add(fmt.Sprintf("indexes.%d", i), strings.Join(columns.Names(), ", "), "no column %s", name)
+			add(fmt.Sprintf("indexes.%d", i), config.Suggest(name, columns.Names()), "no column %s", name)
 		}
 	}
 	for i, s := range c.SessionStatements {
@@ -175,25 +176,36 @@ func (c *Config) Check() []config.Problem {
 	return bad
 }
 
-func (c *Column) check() []config.Problem {
+// check looks at the column of that name.
+func (c *Column) check(name string) []config.Problem {
 	var bad []config.Problem
-	set := 0
-	for _, is := range []bool{c.From != "", c.Value != nil, c.Template != ""} {
-		if is {
-			set++
+	var set []string
+	for _, by := range []struct {
+		key string
+		is  bool
+	}{{"from", c.From != ""}, {"value", c.Value != nil}, {"template", c.Template != ""}} {
+		if by.is {
+			set = append(set, by.key)
 		}
 	}
-	if set != 1 {
-		bad = append(bad, config.Problem{What: "a column is filled by exactly one of from, value and template", Hint: "from: hostname"})
+	switch {
+	case len(set) == 0:
+		of := nearestRef(name)
+		if of == "" {
+			of = "hostname"
+		}
+		bad = append(bad, config.Problem{What: "nothing fills this column", Hint: "from: " + of + ", or value: or template:"})
+	case len(set) > 1:
+		bad = append(bad, config.Problem{What: "this column is filled twice, by " + strings.Join(set, " and "), Hint: "one of them"})
 	}
 	if c.From != "" {
 		if _, err := router.ParseRef(c.From); err != nil {
-			bad = append(bad, config.Problem{Path: "from", What: err.Error(), Hint: nearestRef(c.From)})
+			bad = append(bad, badRef("from", c.From, err))
 		}
 	}
 	if c.Template != "" {
 		if _, err := router.ParseTemplate(string(c.Template)); err != nil {
-			bad = append(bad, config.Problem{Path: "template", What: err.Error()})
+			bad = append(bad, badTemplate("template", string(c.Template), err))
 		}
 	}
 	if c.Type != "" && !goodType(c.Type) {
@@ -203,6 +215,38 @@ func (c *Column) check() []config.Problem {
 		bad = append(bad, config.Problem{What: "null_if and default have no effect on a constant", Hint: "leave them out"})
 	}
 	return bad
+}
+
+// badRef tells of a value of a message that there is not.
+func badRef(path, ref string, err error) config.Problem {
+	p := config.Problem{Path: path, What: err.Error(), Hint: nearestRef(ref)}
+	switch {
+	case p.Hint != "": // it says it better
+		p.What = fmt.Sprintf("%q is none of the message's keys", ref)
+	case len(ref) > 1 && strings.ToUpper(ref) == ref && strings.ToLower(ref) != ref:
+		p.Hint = "${env:" + ref + "} for an environment variable"
+	}
+	return p
+}
+
+// badTemplate tells of the first reference in a template that there is not.
+func badTemplate(path, text string, err error) config.Problem {
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, "${")
+		ref, next, closed := strings.Cut(after, "}")
+		if !found || !closed {
+			return config.Problem{Path: path, What: err.Error()}
+		}
+		name, _, _ := strings.Cut(ref, ":")
+		if _, wrong := router.ParseRef(name); wrong != nil {
+			p := badRef(path, name, wrong)
+			if p.Part = "${" + name; p.Hint != "" && !strings.HasPrefix(p.Hint, "$") {
+				p.Hint = "${" + p.Hint + strings.TrimPrefix(ref, name) + "}"
+			}
+			return p
+		}
+		rest = next
+	}
 }
 
 // nearestRef is what somebody meant who wrote s for a value of a message; "" when nothing is near.

@@ -105,7 +105,7 @@ func (c *Config) checkTables() []config.Problem {
 	names, err := parseNaming(string(c.Table))
 	switch {
 	case err != nil:
-		add("table", "name or schema.name", "%v", err)
+		bad = append(bad, badTable(string(c.Table), err))
 	case names.fixed == positionTable:
 		add("table", "another name", "%s is weir's own", positionTable)
 	case names.fixed != "":
@@ -150,7 +150,7 @@ func (c *Config) checkTables() []config.Problem {
 				path := fmt.Sprintf("on_conflict.%s.%d", list.key, i)
 				switch {
 				case columns.Get(name) == nil:
-					add(path, strings.Join(columns.Names(), ", "), "no column %s", name)
+					add(path, config.Suggest(name, columns.Names()), "no column %s", name)
 				case seen[name]:
 					add(path, "leave it out", "%s is there already", name)
 				case list.key == "update" && slices.Contains(on.Key, name):
@@ -161,6 +161,21 @@ func (c *Config) checkTables() []config.Problem {
 		}
 	}
 	return bad
+}
+
+// badTable tells what is wrong with a table's name.
+func badTable(name string, err error) config.Problem {
+	switch p := badTemplate("table", name, err); {
+	case p.Part != "":
+		return p
+	case strings.Contains(name, "${timestamp}"):
+		return config.Problem{Path: "table", Part: "${timestamp}", What: "${timestamp} would make a table for each moment", Hint: "${timestamp:%Y_%m_%d}"}
+	case strings.Contains(name, "${"):
+		return p
+	default:
+		p.Hint = "a name, or schema.name"
+		return p
+	}
 }
 
 // goodSuffix lets by clauses of a CREATE TABLE, and nothing behind it. It keeps

@@ -101,3 +101,18 @@ func (d *postgres) insertSQL(t *pgTable) string {
 	return fmt.Sprintf("%sSELECT %s FROM (SELECT DISTINCT ON (%s) * FROM (%s, n %s) u ORDER BY %[3]s, n DESC) u ORDER BY n%[6]s",
 		into, strings.Join(names, ", "), by, all, rows, conflict)
 }
+
+// planInsert has the server plan the INSERT of a row, without storing one: that
+// refuses a view that takes no rows, a key of on_conflict that is none, and a table
+// that this role may not write into. A table that is named by a template is not looked at.
+func (d *postgres) planInsert(ctx context.Context) error {
+	if d.naming.fixed == "" {
+		return nil
+	}
+	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", len(d.columns)), ", ")
+	sql := fmt.Sprintf("EXPLAIN INSERT INTO %s (%s) VALUES (%s)%s", d.table.sql(), d.names, nulls, d.cfg.conflictSQL())
+	if _, err := d.exec(ctx, sql); err != nil {
+		return beforeRows(pgFailure("insert into "+d.table.String(), err))
+	}
+	return nil
+}

@@ -46,7 +46,7 @@ func (c *Config) checkPartition() (bad []config.Problem) {
 		add("partition.ahead", "1 to 100", "%d partitions ahead", p.Ahead)
 	}
 	if period := p.next(time.Unix(0, 0)).Sub(p.start(time.Unix(0, 0))); p.Keep != 0 && p.Keep < period {
-		add("partition.keep", "90d, or off", "%v is shorter than a partition", p.Keep)
+		add("partition.keep", "90d, or off", "%s is shorter than a partition", config.TimeText(p.Keep))
 	}
 	columns, err := plan(c.columns())
 	i := slices.IndexFunc(columns, func(col column) bool { return col.name == p.Column })
@@ -59,7 +59,7 @@ func (c *Config) checkPartition() (bad []config.Problem) {
 	switch {
 	case err != nil: // told already
 	case i < 0:
-		add("partition.column", strings.Join(c.columns().Names(), ", "), "no column %s", p.Column)
+		add("partition.column", config.Suggest(p.Column, c.columns().Names()), "no column %s", p.Column)
 	case !columns[i].divides():
 		add("partition.column", hint, "column %s holds no time", p.Column)
 	case columns[i].pgKind() == pgDate && p.By == "hour":

@@ -62,7 +62,7 @@ func TestMistakesInPartition(t *testing.T) {
 	check("partition.column: column message holds no time", Config{Partition: &Partition{By: "day", Column: "message"}})
 	check("partition.column: column n holds no time", Config{Partition: &Partition{By: "day", Column: "n"}, AddColumns: columns("n", Column{From: "received_at", Type: "bigint"})})
 	check("received_at: the server knows no other", Config{Partition: &Partition{By: "day", Column: "hostname"}, Tables: Tables{OnConflict: &OnConflict{Key: []string{"hostname"}}}})
-	check("partition.keep: 1h0m0s is shorter than a partition", Config{Partition: &Partition{By: "day", Keep: time.Hour}})
+	check("partition.keep: 1h is shorter than a partition", Config{Partition: &Partition{By: "day", Keep: time.Hour}})
 	check("partition.ahead: ", Config{Partition: &Partition{By: "day", Ahead: 101}})
 	check("on_conflict.key: a key of a partitioned table holds the column", Config{Partition: &Partition{By: "day"}, Tables: Tables{OnConflict: &OnConflict{Key: []string{"hostname"}}}})
 	check("", Config{Partition: &Partition{By: "day"}, Tables: Tables{OnConflict: &OnConflict{Key: []string{"hostname", "received_at"}}}})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,12 +36,12 @@ func (c *Config) checkSession() []config.Problem {
 	}
 	bad := c.Libpq.check(text)
 	if limit := c.statementTimeout(); limit != 0 && limit < time.Second {
-		bad = append(bad, config.Problem{Path: "statement_timeout", What: fmt.Sprintf("%v is too short", limit), Hint: "1s or more, or off"})
+		bad = append(bad, config.Problem{Path: "statement_timeout", What: fmt.Sprintf("%s is too short", config.TimeText(limit)), Hint: "1s or more, or off"})
 	}
 	if len(bad) == 0 {
 		settings, err := pgSettings(c)
 		if err != nil {
-			bad = append(bad, config.Problem{Path: "postgres", What: err.Error(), Hint: "postgres://user@host/database"})
+			bad = append(bad, config.Problem{Path: "postgres", What: err.Error(), Hint: dsnHint(text)})
 		} else {
 			bad = append(bad, strangeWords(settings)...)
 		}
@@ -48,10 +49,24 @@ func (c *Config) checkSession() []config.Problem {
 	return append(bad, append(c.checkPooler(), c.checkPartition()...)...)
 }
 
+// dsnHint is the way out for a connection string that cannot be read.
+func dsnHint(text string) string {
+	if scheme, _, ok := strings.Cut(text, "://"); ok && !isURL(text) && !strings.Contains(scheme, "=") {
+		return "postgres:// in place of " + scheme + "://"
+	}
+	if isURL(text) {
+		return "postgres://user@host:5432/database, with %20, %40 and %2F for a space, @ and / in it"
+	}
+	return "postgres://user@host/database, or host=… user=… dbname=…"
+}
+
 // onlyPostgres tells which settings a sqlite destination cannot have.
 func (c *Config) onlyPostgres() (bad []config.Problem) {
 	add := func(path string) {
 		bad = append(bad, config.Problem{Path: path, What: path + " has no meaning for sqlite", Hint: "leave it out"})
+	}
+	if !c.Password.Empty() {
+		add("password")
 	}
 	words, err := c.Libpq.words()
 	if err != nil {
@@ -103,12 +118,12 @@ func (d *postgres) beginSession(ctx context.Context) error {
 	if err := d.limitSession(ctx); err != nil {
 		return err
 	}
-	for _, s := range d.cfg.SessionStatements {
+	for i, s := range d.cfg.SessionStatements {
 		if _, err := d.exec(ctx, s); err != nil {
-			return beforeRows(pgFailure(fmt.Sprintf("session statement %q", s), err))
+			return &StatementError{i, beforeRows(pgFailure(fmt.Sprintf("session statement %q", s), err))}
 		}
 		if d.conn.TxStatus() != 'I' {
-			return router.NeedsOperator(fmt.Errorf("session statement %q: leaves a transaction open", s))
+			return &StatementError{i, router.NeedsOperator(fmt.Errorf("session statement %q: leaves a transaction open", s))}
 		}
 	}
 	if e := d.conn.ParameterStatus("client_encoding"); e != "UTF8" {
@@ -123,6 +138,15 @@ func (d *postgres) beginSession(ctx context.Context) error {
 	}
 	return nil
 }
+
+// A StatementError is what became of a session statement.
+type StatementError struct {
+	Index int // in Config.SessionStatements
+	Err   error
+}
+
+func (e *StatementError) Error() string { return e.Err.Error() }
+func (e *StatementError) Unwrap() error { return e.Err }
 
 // limitSession applies sessionSQL to the connection.
 func (d *postgres) limitSession(ctx context.Context) error {

@@ -71,6 +71,14 @@ func withoutString(err error) error {
 		bad.ConnString = ""
 		what := strings.TrimPrefix(bad.Error(), "cannot parse ``: ")
 		what, _, _ = strings.Cut(what, " (") // the cause may quote the string
+		switch what {
+		case "failed to parse as keyword/value":
+			what = "neither postgres://… nor keywords with their values"
+		case "failed to parse as URL":
+			what = "not a URL that can be read"
+		case "invalid port":
+			what = "the port is no number"
+		}
 		return fmt.Errorf("connection string: %s", what)
 	}
 	return errors.New("connection string: cannot be read")

@@ -126,7 +126,7 @@ func (l *Libpq) check(text string) (bad []config.Problem) {
 		add(path, "sslmode: verify-full, or sslrootcert: FILE", "sslmode %s is too weak for sslrootcert: system: anybody can get a certificate of some authority of the system's", mode)
 	}
 	if l.ConnectTimeout < 0 || l.ConnectTimeout > 0 && l.ConnectTimeout < time.Second {
-		add("connect_timeout", "1s or more", "%v is too short", l.ConnectTimeout)
+		add("connect_timeout", "1s or more", "%s is too short", config.TimeText(l.ConnectTimeout))
 	}
 	switch {
 	case l.SSLCert != "" && l.SSLKey == "":

@@ -28,7 +28,7 @@ var serverWords = []string{"application_name", "client_encoding", "options", "re
 // not know: libpq's own keywords, and those that somebody has misspelt.
 func strangeWords(settings *pgconn.Config) (bad []config.Problem) {
 	for name := range settings.RuntimeParams {
-		p := config.Problem{Path: "postgres"}
+		p := config.Problem{Path: "postgres", Part: name}
 		switch near := config.Typo(name, libpqWords); {
 		case slices.Contains(serverWords, name) || near == "":
 			continue

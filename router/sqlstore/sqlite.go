@@ -100,13 +100,13 @@ func (d *lite) connect(ctx context.Context) (err error) {
 			return liteFailure("set up "+d.path, err).told()
 		}
 	}
-	for _, s := range d.cfg.SessionStatements {
+	for i, s := range d.cfg.SessionStatements {
 		if err := sqlitex.ExecuteTransient(conn, strings.TrimRight(s, "; \t\n"), nil); err != nil {
 			f := liteFailure(fmt.Sprintf("session statement %q", s), err)
 			if f.class == bug || f.class == row {
 				f.class = operator
 			}
-			return f.told()
+			return &StatementError{i, f.told()}
 		}
 	}
 	if !d.cfg.autocommit() {

@@ -30,16 +30,19 @@ func (c *Config) checkCare() []config.Problem {
 	add := func(path, what, hint string) { bad = append(bad, config.Problem{Path: path, What: what, Hint: hint}) }
 	if c.SQLite == "" {
 		if c.Retention.on() {
-			add("retention", "a PostgreSQL server keeps its own house", "partition: {by: day, keep: 90d}")
+			add("retention", "retention is for SQLite: a PostgreSQL server removes old rows by partitions", "partition: {by: day, keep: 90d}")
 		}
 		if c.FullText != "" {
-			add("full_text", "a full-text index is SQLite's", "an index of your own on the server")
+			add("full_text", "full_text is for SQLite", "an index of your own on the server")
 		}
 		return bad
 	}
 	switch base := filepath.Base(c.SQLite); {
 	case c.SQLite == ":memory:":
 		add("sqlite", "a database in memory is gone with weir", "logs.db, or discard: {}")
+	case strings.HasPrefix(c.SQLite, "file:") || strings.Contains(c.SQLite, "?"):
+		path, _, _ := strings.Cut(strings.TrimPrefix(c.SQLite, "file:"), "?")
+		add("sqlite", "a path is wanted, and no URI of SQLite's", path)
 	case strings.HasSuffix(c.SQLite, "/") || base == "." || base == "..":
 		add("sqlite", "a directory, not a file", filepath.Join(c.SQLite, "logs.db"))
 	}
@@ -57,7 +60,7 @@ func (c *Config) checkCare() []config.Problem {
 	if c.FullText != "" {
 		switch column := c.columns().Get(c.FullText); {
 		case column == nil:
-			add("full_text", "no column "+c.FullText, strings.Join(c.columns().Names(), ", "))
+			add("full_text", "no column "+c.FullText, config.Suggest(c.FullText, c.columns().Names()))
 		case strings.EqualFold(c.FullText, "rank") || strings.EqualFold(c.FullText, "rowid"):
 			add("full_text", "SQLite's full-text index cannot have a column of that name", "another name for the column")
 		}

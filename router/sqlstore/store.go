@@ -85,7 +85,15 @@ func newStore(cfg Config, name string, log *slog.Logger) (*Store, error) {
 // Connect opens the connection, runs the session statements, makes the table
 // when it is missing and compares its columns. It is for `check --connect`;
 // Write does it by itself.
-func (s *Store) Connect(ctx context.Context) error { return s.db.connect(ctx) }
+func (s *Store) Connect(ctx context.Context) error {
+	if err := s.db.connect(ctx); err != nil {
+		return err
+	}
+	if d, ok := s.db.(*postgres); ok {
+		return d.planInsert(ctx)
+	}
+	return nil
+}
 
 // Write implements router.Destination.
 func (s *Store) Write(ctx context.Context, msgs []*router.Message, reject func([]router.Rejected) error) error {

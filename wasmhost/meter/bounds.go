@@ -101,7 +101,7 @@ func (rw *rewriter) memorySection() {
 			at := r.pos
 			b := rw.readLimits("memory")
 			if limit := rw.limits.MemoryPages; b.min > limit && r.err == nil {
-				r.fail(at, "memory", fmt.Sprintf("it begins with %d pages (%s), the filter's memory is %d pages (%s)", b.min, mib(b.min), limit, mib(limit)),
+				r.fail(at, "memory", fmt.Sprintf("it begins with %s of memory, and the filter may have %s", sizeOf(b.min), sizeOf(limit)),
 					"raise the filter's memory:, or build with a smaller stack and fewer static buffers")
 			}
 			if r.err == nil && (b.min > 65536 || b.max > 65536) {
@@ -118,6 +118,10 @@ func (rw *rewriter) memorySection() {
 }
 
 // mib is a number of pages in MiB.
-func mib(pages uint32) string {
-	return fmt.Sprintf("%.4gMiB", float64(pages)/16)
+// sizeOf is that of so many pages, as configurations have it.
+func sizeOf(pages uint32) string {
+	if pages%16 == 0 {
+		return fmt.Sprintf("%dMiB", pages/16)
+	}
+	return fmt.Sprintf("%dKiB", pages*64)
 }

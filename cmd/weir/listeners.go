@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/weirlog/weir/router/config"
+	"github.com/weirlog/weir/router/socket"
+)
+
+// A listener is an address that weir is to listen on.
+type listener struct {
+	of      string // "source edge", "admin"
+	address string // scheme://…
+	at      config.Place
+}
+
+// tryListeners looks whether all that is to be listened on can be, as far as that
+// shows without doing it.
+func (s *settings) tryListeners(doc *config.Document) {
+	var all []listener
+	if s.Admin != nil && !doc.Wrong("admin") {
+		address := s.Admin.Address()
+		if !strings.Contains(address, "://") {
+			address = "tcp://" + address
+		}
+		all = append(all, listener{"admin", address, doc.At("admin", "listen")})
+	}
+	for _, e := range s.Sources {
+		for i, address := range e.Value.Listen {
+			at := doc.At("sources", e.Name, "listen", fmt.Sprint(i))
+			if !doc.Wrong("sources", e.Name, "listen") {
+				all = append(all, listener{"source " + e.Name, address, at})
+			}
+		}
+	}
+	for _, e := range s.Sources {
+		tryOwner(doc, e.Name, &e.Value)
+	}
+	for i, l := range all {
+		s.tryPath(doc, l)
+		for _, other := range all[:i] {
+			if other.of != l.of && socket.Overlap(other.address, l.address) {
+				doc.Clash(l.at, other.at, "another address, or one source that several routes name", "%s listens where %s does", l.of, other.of)
+				break
+			}
+		}
+	}
+}
+
+// refuseListener tells, at its place, why something cannot be listened on.
+func refuseListener(doc *config.Document, at config.Place, address string, err error) {
+	hint := ""
+	if !strings.Contains(address, "://") { // the admin's
+		address = "tcp://" + address
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = "another address, or end what listens there (ss -lptu shows it)"
+		if who := holder(address); who != "" {
+			hint = "another address, or end what listens there: " + who
+		}
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		hint = "an address that this machine has (ip addr), or 0.0.0.0 for all of them"
+	case errors.Is(err, syscall.EACCES) && !strings.HasPrefix(address, "unix"):
+		hint = "a port from 1024 on, or AmbientCapabilities=CAP_NET_BIND_SERVICE for weir in systemd"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "a directory that weir may write to"
+	}
+	doc.Errorf(at, hint, "listen on %s: %v", address, err)
+}
+
+// tryOwner looks whether this machine knows whose the sockets are to be.
+func tryOwner(doc *config.Document, name string, c *socket.Config) {
+	if _, err := strconv.Atoi(c.Owner); err != nil && c.Owner != "" {
+		if _, err := user.Lookup(c.Owner); err != nil {
+			doc.Errorf(doc.At("sources", name, "owner"), "a user of this machine (getent passwd), or a number", "there is no user %s", c.Owner)
+		}
+	}
+	if _, err := strconv.Atoi(c.Group); err != nil && c.Group != "" {
+		if _, err := user.LookupGroup(c.Group); err != nil {
+			doc.Errorf(doc.At("sources", name, "group"), "a group of this machine (getent group), or a number", "there is no group %s", c.Group)
+		}
+	}
+}
+
+// tryPath looks whether the file of a unix socket can be made. weir makes state_dir,
+// and no other directory.
+func (s *settings) tryPath(doc *config.Document, l listener) {
+	scheme, path, _ := strings.Cut(l.address, "://")
+	if !strings.HasPrefix(scheme, "unix") || strings.HasPrefix(path, "@") {
+		return
+	}
+	if len(path) > socket.MostPath {
+		doc.Errorf(l.at, "a shorter path", "%s has %d bytes, and the path of a unix socket at most %d", path, len(path), socket.MostPath)
+		return
+	}
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	switch {
+	case os.IsNotExist(err) && dir == filepath.Clean(s.StateDir):
+	case os.IsNotExist(err):
+		doc.Errorf(l.at, "make it, with RuntimeDirectory= of systemd if it is below /run", "there is no directory %s for the socket", dir)
+	case err != nil:
+		doc.Errorf(l.at, "", "look at the directory of the socket: %v", err)
+	case !info.IsDir():
+		doc.Errorf(l.at, "a path in a directory", "%s is no directory", dir)
+	default:
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket == 0 {
+			doc.Errorf(l.at, "another path, or move it away", "%s is there and no socket", path)
+		}
+	}
+}

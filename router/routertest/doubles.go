@@ -92,7 +92,7 @@ func (d *Recorder) Rows() []string { return slices.Concat(d.Transactions()...) }
 
 // Letters is a dead-letter store in memory.
 type Letters struct {
-	Fails func() error // when set, asked before each Keep
+	Fails func() error // when set, asked before each Keep; may be called by several goroutines at once, and hang
 
 	mu   sync.Mutex
 	kept []entry
@@ -110,13 +110,13 @@ type Letter struct{ Text, Code, Column, Reason string }
 
 // Keep implements router.DeadLetters.
 func (l *Letters) Keep(_ context.Context, key router.LetterKey, rows []router.Rejected) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.Fails != nil {
 		if err := l.Fails(); err != nil {
 			return err
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if key.Destination != "" {
 		l.remove(key.Destination, key.Span.Run, key.Span.From)
 	}

@@ -15,6 +15,7 @@ type pgReader struct {
 	schema string         // of the table; "": the search path's
 	conn   *pgconn.PgConn // nil: closed
 	place  string         // user@host:port/database
+	told   string         // snapshot that news told of
 	begin  string         // how a transaction begins, with "; " behind it
 }
 
@@ -116,5 +117,5 @@ func (d *pgReader) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), pgCloseTimeout)
 	defer cancel()
 	d.conn.Close(ctx)
-	d.conn = nil
+	d.conn, d.told = nil, ""
 }

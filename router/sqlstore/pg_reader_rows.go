@@ -274,4 +274,14 @@ func (d *pgReader) after(context.Context, *seen, *Look, int64, int64, int, func(
 	panic("BUG: no rowid")
 }
 
-func (d *pgReader) news(context.Context) (news, error) { return news{rows: true}, nil }
+// news asks for the snapshot, which is another one when any transaction that writes has begun or ended.
+func (d *pgReader) news(ctx context.Context) (n news, err error) {
+	now := ""
+	err = d.exec(ctx, "look at the server", "SELECT pg_catalog.txid_current_snapshot()", func(_ []pgconn.FieldDescription, row [][]byte) bool {
+		now = string(row[0])
+		return false
+	})
+	n.rows = now != d.told
+	d.told = now
+	return n, err
+}

@@ -16,14 +16,13 @@ type mark struct {
 	at key   // the time of that row
 
 	// Of another one:
-	low   time.Time      // rows before it are not looked at any more
-	shown map[uint64]int // those since, by what is in them
-	late  time.Duration
-	ahead bool // the clock that the times are of is taken at its word
+	low    time.Time      // rows before it are not looked at any more
+	newest key            // the highest time
+	shown  map[uint64]int // the rows between, by what is in them
 }
 
-// followMost is how many rows are read again and again, at most by and large.
-const followMost = 100_000
+// followAgain is how many rows are read again, at most by and large.
+const followAgain = 10_000
 
 var rowSeed = maphash.MakeSeed()
 
@@ -53,7 +52,7 @@ func (p *mark) known(row *Row, again map[uint64]int) bool {
 func (f *follower) markOf(t *seen) *mark {
 	p := f.marks[t.name]
 	if p == nil {
-		p = &mark{id: -1 << 63, late: f.q.Late}
+		p = &mark{id: -1 << 63}
 		f.marks[t.name] = p
 	}
 	return p
@@ -111,39 +110,46 @@ func (f *follower) fresh(ctx context.Context, t *seen) (rows []*Row, more bool, 
 // freshByTime is fresh for a table without rowids.
 func (f *follower) freshByTime(ctx context.Context, t *seen, p *mark) (rows []*Row, err error) {
 	newest, some, err := f.r.db.boundary(ctx, t, piece{back: true}, 0)
-	if err != nil {
+	if err != nil || !some {
 		return nil, err
 	}
 	low := newest
 	// A row that says to be from the future must not hide those that come after it.
 	if at, ok := keyTime(newest); ok {
-		if now := time.Now(); at.After(now) && !p.ahead {
+		if now := time.Now(); at.After(now) {
 			at = now
 		}
-		if at = at.Add(-p.late); at.After(p.low) {
+		if at = at.Add(-f.q.Late); at.After(p.low) {
 			p.low = at
 		}
 		low = t.moment(p.low)
 	}
-	now := map[uint64]int{}
-	if some {
-		f.walkPiece(ctx, t, piece{low: low}, func(row *Row, failed error) bool {
-			if err = failed; err != nil {
-				return false
-			}
-			sum := row.sum()
-			if now[sum]++; now[sum] > p.shown[sum] {
-				rows = append(rows, row)
-			}
-			return true
-		})
+	before := p.newest
+	if before == nil {
+		before = newest
 	}
+	if at, more, err := f.r.db.boundary(ctx, t, piece{low: low, high: before, upTo: true, back: true}, followAgain); err != nil {
+		return nil, err
+	} else if more {
+		low = at
+	}
+	now := map[uint64]int{}
+	f.walkPiece(ctx, t, piece{low: low}, func(row *Row, failed error) bool {
+		if err = failed; err != nil {
+			return false
+		}
+		sum := row.sum()
+		if now[sum]++; now[sum] > p.shown[sum] {
+			rows = append(rows, row)
+		}
+		return true
+	})
 	if err != nil {
 		for sum, n := range p.shown {
 			now[sum] = max(now[sum], n)
 		}
-	} else if len(now) > followMost {
-		p.late, p.ahead = max(p.late/2, time.Second), true
+	} else {
+		p.newest = newest
 	}
 	p.shown = now
 	return rows, err

@@ -83,7 +83,11 @@ func momentOf(v Value) (at time.Time, ok bool) {
 		return time.Unix(0, n), true
 	case TextValue, BytesValue, JSONValue:
 		text := strings.Trim(string(v.Text), `" `)
-		for _, form := range timeForms {
+		forms := timeForms
+		if len(text) > 10 && text[10] == ' ' { // not RFC 3339
+			forms = forms[1:]
+		}
+		for _, form := range forms {
 			if at, err := time.Parse(form, text); err == nil {
 				return at, true
 			}

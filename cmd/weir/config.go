@@ -102,10 +102,7 @@ func loadSettings(c *cobra.Command) (*settings, *config.Document) {
 	}
 	if doc.Readable() {
 		s.wire(doc)
-		s.wireMatches(doc)
-		s.wireElse(doc)
 		s.warn(doc)
-		s.warnMatches(doc)
 	}
 	return s, doc
 }

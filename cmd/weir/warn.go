@@ -73,8 +73,6 @@ func (s *settings) warn(doc *config.Document) {
 			}
 		}
 	}
-	s.wireMatches(doc)
-	s.wireElse(doc)
 	s.warnMatches(doc)
 	for _, r := range s.Routes {
 		s.warnRoute(doc, r.Name, r.Value, datagrams)

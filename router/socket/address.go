@@ -53,6 +53,9 @@ func parseAddress(text string) (a address, hint string, err error) {
 	case rest != strings.TrimRight(rest, "/"):
 		return a, scheme + "://" + strings.TrimRight(rest, "/"), errors.New("there is a / behind the address")
 	}
+	if _, err := strconv.ParseUint(rest, 10, 16); err == nil {
+		return a, scheme + "://127.0.0.1:" + rest + ", or 0.0.0.0 for all of IPv4", errors.New("a port without an address")
+	}
 	i := strings.LastIndexByte(rest, ':')
 	if rest = strings.TrimSuffix(rest, ":"); i < 0 || i == len(rest) || strings.HasSuffix(rest, "]") {
 		return a, scheme + "://" + rest + ":5514", errors.New("an address without a port")

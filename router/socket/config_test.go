@@ -31,6 +31,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	check("listen.1: http:// is no way to listen", listen("udp://127.0.0.1:1", "http://127.0.0.1:1"))
 	check("listen.0: tls:// is not in this version of weir", listen("tls://0.0.0.0:6514"))
 	check("listen.0: an address without a port", listen("udp://127.0.0.1"))
+	check("listen.0: a port without an address", listen("udp://5514"))
 	check(`listen.0: "99999" is no port`, listen("udp://127.0.0.1:99999"))
 	check("listen.0: an IPv6 address without brackets", listen("udp://::1:514"))
 	check(`listen.0: "log.example.com" is no address`, listen("tcp://log.example.com:514"))

@@ -127,21 +127,26 @@ func Listen(cfg Config, subject Subject, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reporter{subject, newHistory(time.Now())}
+	return newServer(l, subject, log), nil
+}
+
+// newServer answers on a listener, which is its own from then on.
+func newServer(l net.Listener, subject Subject, log *slog.Logger) *Server {
+	r := &reporter{subject: subject, history: newHistory(time.Now())}
 	return &Server{
-		listener: l,
+		listener: limit(l, mostConnections),
 		reporter: r,
 		log:      log,
 		http: &http.Server{
 			Handler:           handler(r, log),
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
-			WriteTimeout:      2 * time.Minute, // a reload compiles
+			WriteTimeout:      answerTime,
 			IdleTimeout:       time.Minute,
 			MaxHeaderBytes:    16 << 10,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what clients did wrong
 		},
-	}, nil
+	}
 }
 
 // listen is net.Listen, but takes the place of a unix socket that nobody

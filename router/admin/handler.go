@@ -29,6 +29,7 @@ func handler(report *reporter, log *slog.Logger) http.Handler {
 	})
 	mux.HandleFunc("GET /status", report.status)
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(reloadTime))
 		reload(w, subject.Reload(r.Context()))
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {

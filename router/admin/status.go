@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -176,6 +177,7 @@ type Kept struct {
 type reporter struct {
 	subject Subject
 	history *history
+	one     sync.Mutex // answer is made at a time: many who ask take no more of the processor
 }
 
 // watch takes samples until ctx ends. Nothing it asks waits for a part of the router.
@@ -194,6 +196,12 @@ func (p *reporter) watch(ctx context.Context) {
 }
 
 func (p *reporter) status(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, p.report())
+}
+
+func (p *reporter) report() Status {
+	p.one.Lock()
+	defer p.one.Unlock()
 	families, _ := p.subject.Gatherer.Gather()
-	answer(w, http.StatusOK, arrange(p.subject.Plan, p.subject.Parts(), newFigures(time.Now(), families, p.history)))
+	return arrange(p.subject.Plan, p.subject.Parts(), newFigures(time.Now(), families, p.history))
 }

@@ -6,6 +6,7 @@
 #   make crash    kills weir and its databases some hundred times under load, and looks for every message
 #   make hostile  swaps 400 hostile modules into a running router
 #   make release  builds dist/ for every platform
+#   make screenshots  draws docs/images again, from the output of the real program
 #   make guests   builds the stock filters again (see filters/guests.mk)
 
 GO       ?= go
@@ -14,7 +15,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 20s
 PLATFORMS = linux/amd64 linux/arm64 linux/arm linux/riscv64
 
-.PHONY: build test deps check cross release fuzz crash hostile clean
+.PHONY: build test deps check cross release screenshots fuzz crash hostile clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o weir ./cmd/weir
@@ -66,6 +67,9 @@ release:
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/weir-$${p%/*}-$${p#*/} ./cmd/weir || exit 1; \
 	done
 	@ls -l dist
+
+screenshots:
+	docs/images/draw.sh
 
 fuzz:
 	@$(GO) list -f '{{$$d := .}}{{range .TestGoFiles}}{{$$d.ImportPath}} {{$$d.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$d.ImportPath}} {{$$d.Dir}}/{{.}}{{"\n"}}{{end}}' ./... | \

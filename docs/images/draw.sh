@@ -22,9 +22,9 @@ export PATH="$dir:$PATH"
 trap 'kill $(cat "$dir"/*.pid 2>/dev/null) 2>/dev/null || true' EXIT
 cd "$dir"
 
-# screen NAME: what is on standard input becomes NAME.svg.
+# screen NAME: what is on standard input becomes NAME.svg. Where it was drawn is nobody's business.
 screen() {
-	tr -d '\r' >"$1.txt"
+	tr -d '\r' | sed "s#$dir#/etc/weir#g" >"$1.txt"
 	freeze "$1.txt" --language ansi --output "$images/$1.svg" --window --padding 14,40,14,14 --font.size 13 --line-height 1.25 \
 		--font.family 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace' </dev/null >/dev/null
 	echo "$1.svg has $(wc -c <"$images/$1.svg") bytes"

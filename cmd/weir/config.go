@@ -138,6 +138,9 @@ func (s *settings) resolve(doc *config.Document) {
 			f.Value.FS[k].Path = f.Place.Resolve(f.Value.FS[k].Path)
 		}
 	}
+	for _, r := range s.Routes {
+		r.Value.Match.resolve()
+	}
 }
 
 // stateFlag is the flag --state-dir, of commands that look at what a weir keeps.

@@ -201,3 +201,35 @@ routes: { r: { from: [a], filters: [f, g, h], to: [d] } }
 		}
 	}
 }
+
+// What is shown stands where weir runs, not where the file was: the path of a socket in a match moves with that in listen.
+func TestShownSocketsInMatchesAreThoseThatSourcesListenOn(t *testing.T) {
+	for _, file := range []string{"conf/weir.yaml", "/etc/weir/weir.yaml", "weir.yaml"} {
+		for _, match := range []string{"{listener: unix://run/weir.sock}", `{listener: [unix://run/weir.sock, "tcp*"]}`, "{not: {any: [{listener: [&l unix://run/weir.sock]}, {listener: *l}]}}", `{listener: "unix://${env:DIR}/weir.sock"}`} {
+			text := "sources: { edge: { listen: [unix://run/weir.sock, tcp://127.0.0.1:5514] } }\ndestinations: { nowhere: { discard: {} } }\n" +
+				"routes: { it: { from: [edge], to: [nowhere], match: " + match + " } }\n"
+			read := func(file, text string) (*settings, *config.Document) {
+				s := newSettings()
+				doc := config.Parse(s, config.Options{Env: func(string) (string, bool) { return "run", true }}, file, []byte(text))
+				s.wire(doc)
+				if err := doc.Err(); err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				s.resolve(doc)
+				return s, doc
+			}
+			first, doc := read(file, text)
+			var b strings.Builder
+			if err := doc.Show(&b, first); err != nil {
+				t.Fatal(err)
+			}
+			again, _ := read("weir.yaml", b.String())
+			for i, s := range []*settings{first, again} {
+				socket := s.Sources[0].Value.Listen[0]
+				if got, want := s.routerConfig().Routes[0].Match.Matches(sent(t, "listener="+socket)), !strings.Contains(match, "not"); got != want {
+					t.Errorf("%s, read %d times: %s takes from %s: %v\n%s", file, i+1, match, socket, got, b.String())
+				}
+			}
+		}
+	}
+}

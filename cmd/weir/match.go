@@ -177,6 +177,22 @@ func buildAll[T, R any](list []T, each func(T) R) (out []R) {
 	return out
 }
 
+// resolve makes the paths of sockets usable, as settings.resolve does.
+func (m *match) resolve() {
+	if m == nil {
+		return
+	}
+	for i := range m.Listener {
+		m.Listener[i].resolve()
+	}
+	for i := range m.Not {
+		m.Not[i].resolve()
+	}
+	for i := range m.Any {
+		m.Any[i].resolve()
+	}
+}
+
 // depth is how many matches are in each other, this one included.
 func (m *match) depth() int {
 	deepest := 0

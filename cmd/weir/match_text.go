@@ -48,6 +48,13 @@ func (g glob) ofListener() router.Glob {
 	return router.NewGlob(resolveSocket(g.place, g.text))
 }
 
+// resolve does that for good.
+func (g *glob) resolve() {
+	if g.exact().Plain() {
+		g.text, g.place = resolveSocket(g.place, g.text), config.Place{} // and not once more
+	}
+}
+
 // odd says what somebody who wrote this pattern may have meant otherwise.
 func (g glob) odd() (what, hint string) {
 	switch {

@@ -249,7 +249,8 @@ func (s *shower) copy(f *file, n *yaml.Node, key string, depth int) *yaml.Node {
 // moved is the shown form of a text with references, or of a path, which its owner has made relative to where weir
 // runs (Place.Resolve): with the directory of its file before it.
 func (s *shower) moved(f *file, shown, written string, v reflect.Value) string {
-	if f == nil || v.Kind() != reflect.String {
+	now, ok := textOf(v)
+	if f == nil || !ok {
 		return shown
 	}
 	value := written
@@ -257,7 +258,7 @@ func (s *shower) moved(f *file, shown, written string, v reflect.Value) string {
 		value = expandRefs(written, false, func(ref string) (string, error) { return s.doc.lookup(f, ref) }, func(string, error) {})
 	}
 	scheme, path, _ := strings.Cut(value, "://")
-	switch at := (Place{file: f}); v.String() {
+	switch at := (Place{file: f}); now {
 	case value:
 	case at.Resolve(value):
 		return filepath.Dir(f.name) + "/" + shown
@@ -265,6 +266,21 @@ func (s *shower) moved(f *file, shown, written string, v reflect.Value) string {
 		return strings.Replace(shown, "://", "://"+filepath.Dir(f.name)+"/", 1)
 	}
 	return shown
+}
+
+// textOf is the text that a value is made of (a fmt.Stringer's has its dollars doubled), or the only item of a list.
+func textOf(v reflect.Value) (string, bool) {
+	if v.Kind() == reflect.Slice && v.Len() == 1 {
+		v = v.Index(0)
+	}
+	if v.Kind() == reflect.String {
+		return v.String(), true
+	}
+	text, ok := v.Interface().(fmt.Stringer)
+	if !ok {
+		return "", false
+	}
+	return strings.ReplaceAll(text.String(), "$$", "$"), true
 }
 
 var fileReference = regexp.MustCompile(`\$\$|\$\{file:([^}]*)\}`)

@@ -128,8 +128,11 @@ func (s *settings) tryMemory(doc *config.Document) {
 		return
 	}
 	c := s.routerConfig()
-	for i := range c.Destinations {
+	for i, e := range s.Destinations {
 		c.Destinations[i].Destination = file.Discard{}
+		if e.Value.Buffer.Disk > 0 {
+			c.Destinations[i].WhenFull = router.Block // sources wait for the disk, whatever holds when the buffer is full
+		}
 	}
 	for i := range c.Routes {
 		for k := range c.Routes[i].Filters {

@@ -22,6 +22,8 @@ type follower struct {
 	marks map[string]*mark // by table
 	began bool             // it is known which rows were there before
 	said  string           // why it waits
+
+	cost, showing time.Duration // of the last look at all tables; of the time, what show took
 }
 
 // Follow gives the rows that Look and Last give, and then each one that is committed, until
@@ -29,22 +31,24 @@ type follower struct {
 // for, and told in a sentence, and so is a table or a file that is not there yet.
 //
 // New rows of a table of SQLite's are those with a higher rowid. Others have nothing that rises
-// with each commit: there the rows of the last q.Late before the newest one are read again
-// and again, and those are new that were not there before. A row that is committed later than
-// q.Late after its arrival, and behind younger ones, does not show.
+// with each commit: there the rows of the last q.Late before the newest one that was read are read
+// again, at most followAgain of them, and those are new that were not there before. A row that is committed later than
+// q.Late after its arrival, and after younger ones were read, does not show.
 func (r *Reader) Follow(ctx context.Context, q Look, tell func(string), show func([]*Row) error) error {
 	f := &follower{View: View{r: r, q: q}, tell: tell, marks: map[string]*mark{}}
 	var stopped error
 	f.show = func(rows []*Row) error {
 		if len(rows) > 0 {
+			began := time.Now()
 			stopped = show(rows)
+			f.showing += time.Since(began)
 		}
 		return stopped
 	}
 	for {
-		began := time.Now()
+		f.cost = 0
 		err := f.look(ctx)
-		pause := max(followPause, 2*time.Since(began)) // a table without an index is not read all the time
+		pause := max(followPause, 2*f.cost) // a table without an index is not read all the time
 		switch {
 		case stopped != nil:
 			return stopped
@@ -121,20 +125,36 @@ func (f *follower) look(ctx context.Context) error {
 		return f.begin(ctx)
 	}
 	for more := true; more && err == nil; {
-		more = false
+		more, f.showing = false, 0
+		began := time.Now()
 		var rows []*Row
+		size := 0
+		// Those that were found are shown also when the next table fails.
+		show := func() error {
+			slices.SortStableFunc(rows, func(a, b *Row) int { return b2i(b.earlier(a)) - b2i(a.earlier(b)) })
+			found := rows
+			rows, size = nil, 0
+			return f.show(found)
+		}
 		for _, t := range f.tables {
 			some, again, failed := f.fresh(ctx, t)
+			for _, row := range some {
+				size += row.size()
+			}
 			rows, more = append(rows, some...), more || again
 			if err = failed; err != nil {
 				break
 			}
+			if size > 4*pageBytes {
+				if err = show(); err != nil {
+					break
+				}
+			}
 		}
-		// Those that were found are shown also when the next table fails.
-		slices.SortStableFunc(rows, func(a, b *Row) int { return b2i(b.earlier(a)) - b2i(a.earlier(b)) })
-		if e := f.show(rows); e != nil {
+		if e := show(); e != nil {
 			return e
 		}
+		f.cost = time.Since(began) - f.showing
 	}
 	return err
 }

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"zombiezen.com/go/sqlite"
 
 	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
@@ -128,6 +130,96 @@ func TestFollowShowsWhatIsCommitted(t *testing.T) {
 		}
 		b.mustWrite(many...)
 		w.shows(want...)
+	})
+}
+
+// What the destination could not store for a while is committed at once, and arrived long ago.
+func TestFollowShowsWhatWasHeldUp(t *testing.T) {
+	onBoth(t, Config{}, func(t *testing.T, b *base) {
+		var many []*router.Message
+		var want []string
+		for i := range 2*followMore + 77 {
+			m := now(fmt.Sprint("held ", i))
+			m.Received -= int64(time.Hour) - int64(i)*int64(100*time.Millisecond)
+			many, want = append(many, m), append(want, string(m.Text))
+		}
+		first := now("first")
+		first.Received -= int64(2 * time.Hour)
+		b.run("DROP TABLE logs")
+		w := follow(t, b, Look{})
+		w.tells("waiting: there is no table logs")
+		b.mustWrite(append([]*router.Message{first}, many[:len(many)/2]...)...)
+		w.shows(append([]string{"first"}, want[:len(many)/2]...)...)
+		b.mustWrite(many[len(many)/2:]...)
+		w.shows(want[len(many)/2:]...)
+	})
+}
+
+// A person who stops the terminal for longer than rows may be late misses none.
+func TestFollowMissesNothingForASlowReader(t *testing.T) {
+	onBoth(t, Config{}, func(t *testing.T, b *base) {
+		b.mustWrite(now("a"))
+		r, err := NewReader(b.cfg, b.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var got []string
+		err = r.Follow(ctx, Look{N: 1, Late: time.Microsecond}, func(string) {}, func(rows []*Row) error {
+			for _, row := range rows {
+				got = append(got, string(row.Get(router.KeyMessage).Text))
+			}
+			switch len(got) {
+			case 1:
+				b.mustWrite(now("b"))
+			case 2:
+				b.mustWrite(now("c"))
+				b.mustWrite(now("d"))
+			case 4:
+				cancel()
+			}
+			return nil
+		})
+		if d := cmp.Diff([]string{"a", "b", "c", "d"}, got); d != "" || err != nil {
+			t.Error(d, err)
+		}
+	})
+}
+
+func TestFollowGoesOnAtOnceAfterASlowReader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made.db")
+	conn, err := sqlite.OpenConn(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	run(t, conn, "CREATE TABLE logs (id INTEGER PRIMARY KEY, received_at TEXT, message TEXT)")
+	run(t, conn, "INSERT INTO logs (message) VALUES ('first')")
+	synctest.Test(t, func(t *testing.T) {
+		r, err := NewReader(Config{SQLite: path}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		var resumed time.Time
+		n := 0
+		r.Follow(ctx, Look{N: 1}, func(string) {}, func(rows []*Row) error {
+			if n++; n == 3 {
+				cancel()
+				return nil
+			}
+			time.Sleep(time.Hour)
+			run(t, conn, "INSERT INTO logs (message) VALUES ('next')")
+			resumed = time.Now()
+			return nil
+		})
+		if took := time.Since(resumed); n != 3 || took > followPause {
+			t.Errorf("%d shown, the last one after %v", n, took)
+		}
 	})
 }
 

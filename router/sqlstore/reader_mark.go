@@ -17,12 +17,16 @@ type mark struct {
 
 	// Of another one:
 	low    time.Time      // rows before it are not looked at any more
-	newest key            // the highest time
+	looked time.Time      // when the table was read last
+	newest key            // up to which it was read; nil: no row was there
 	shown  map[uint64]int // the rows between, by what is in them
 }
 
-// followAgain is how many rows are read again, at most by and large.
-const followAgain = 10_000
+// Of a table without rowids, by and large:
+const (
+	followAgain = 10_000 // rows are read again at most
+	followMore  = 20_000 // others are read before it is noted how far
+)
 
 var rowSeed = maphash.MakeSeed()
 
@@ -62,8 +66,7 @@ func (f *follower) markOf(t *seen) *mark {
 func (f *follower) fresh(ctx context.Context, t *seen) (rows []*Row, more bool, err error) {
 	p := f.markOf(t)
 	if t.rowid == "" {
-		rows, err = f.freshByTime(ctx, t, p)
-		return rows, false, err
+		return f.freshByTime(ctx, t, p)
 	}
 	id, at, some, err := f.r.db.end(ctx, t, nil)
 	if err != nil || !some && !f.began {
@@ -87,18 +90,20 @@ func (f *follower) fresh(ctx context.Context, t *seen) (rows []*Row, more bool, 
 	if !some || id <= p.id {
 		return nil, false, nil
 	}
-	found := page{}
+	found, size := page{}, 0
 	err = f.r.db.after(ctx, t, &f.q, p.id, id, followRows, func(at key, row *Row) bool {
 		found.count++
 		if found.last = at; row != nil {
 			found.rows = append(found.rows, row)
+			size += row.size()
 		}
-		return true
+		found.full = found.count == followRows || size > pageBytes
+		return !found.full
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	if more = found.count == followRows; more {
+	if more = found.full; more {
 		id = found.last.(int64)
 	} else {
 		p.at = at
@@ -107,52 +112,82 @@ func (f *follower) fresh(ctx context.Context, t *seen) (rows []*Row, more bool, 
 	return found.rows, more, nil
 }
 
-// freshByTime is fresh for a table without rowids.
-func (f *follower) freshByTime(ctx context.Context, t *seen, p *mark) (rows []*Row, err error) {
+// freshByTime is fresh for a table without rowids. It reads on from where it was, not from the end of
+// the table: many rows may have been committed since, with times that reach far back.
+func (f *follower) freshByTime(ctx context.Context, t *seen, p *mark) (rows []*Row, more bool, err error) {
+	looked := time.Now()
 	newest, some, err := f.r.db.boundary(ctx, t, piece{back: true}, 0)
 	if err != nil || !some {
-		return nil, err
+		return nil, false, err
 	}
-	low := newest
-	// A row that says to be from the future must not hide those that come after it.
-	if at, ok := keyTime(newest); ok {
-		if now := time.Now(); at.After(now) {
-			at = now
+	part, from := piece{}, p.newest
+	if from == nil && !f.began {
+		from = newest
+	}
+	if from != nil {
+		if part.low, err = f.again(ctx, t, p, from, looked); err != nil {
+			return nil, false, err
 		}
-		if at = at.Add(-f.q.Late); at.After(p.low) {
-			p.low = at
-		}
-		low = t.moment(p.low)
 	}
-	before := p.newest
-	if before == nil {
-		before = newest
+	end, more, err := f.r.db.boundary(ctx, t, piece{low: from, above: true}, followMore)
+	if err != nil {
+		return nil, false, err
 	}
-	if at, more, err := f.r.db.boundary(ctx, t, piece{low: low, high: before, upTo: true, back: true}, followAgain); err != nil {
-		return nil, err
-	} else if more {
-		low = at
+	if more {
+		newest, part.high, part.upTo = end, end, true
 	}
-	now := map[uint64]int{}
-	f.walkPiece(ctx, t, piece{low: low}, func(row *Row, failed error) bool {
+	now, size := map[uint64]int{}, 0
+	all := f.View
+	all.q.N = -1
+	all.walkPiece(ctx, t, part, func(row *Row, failed error) bool {
 		if err = failed; err != nil {
 			return false
 		}
 		sum := row.sum()
-		if now[sum]++; now[sum] > p.shown[sum] {
+		if now[sum]++; now[sum] > p.shown[sum] && f.began {
 			rows = append(rows, row)
+			size += row.size()
 		}
-		return true
+		if size > pageBytes {
+			err, rows, size = f.show(rows), nil, 0
+		}
+		return err == nil
 	})
 	if err != nil {
 		for sum, n := range p.shown {
 			now[sum] = max(now[sum], n)
 		}
 	} else {
-		p.newest = newest
+		p.newest, p.looked = newest, looked
 	}
 	p.shown = now
-	return rows, err
+	return rows, more, err
+}
+
+// again is where a table that was read up to from is read once more.
+func (f *follower) again(ctx context.Context, t *seen, p *mark, from key, looked time.Time) (low key, err error) {
+	low = from
+	at, isTime := keyTime(from)
+	if isTime {
+		// A row that says to be from the future must not hide those that come after it.
+		if !p.looked.IsZero() {
+			looked = p.looked
+		}
+		if at.After(looked) {
+			at = looked
+		}
+		if at = at.Add(-f.q.Late); at.After(p.low) {
+			p.low = at
+		}
+		low = t.moment(p.low)
+	}
+	most, more, err := f.r.db.boundary(ctx, t, piece{low: low, high: from, upTo: true, back: true}, followAgain)
+	if more {
+		if low = most; isTime {
+			p.low, _ = keyTime(most)
+		}
+	}
+	return low, err
 }
 
 // keyTime is the time that a key says.

@@ -29,6 +29,7 @@ type lives struct {
 	tables  []*Table
 	spools  []map[int][]*Spool // of each destination, by the number of connections, of each connection
 	limited bool               // disk buffers are small
+	divided bool               // a route takes some of the messages, another one the rest
 	letters Letters
 
 	resumed int          // what the sender that resumes has sent
@@ -85,6 +86,7 @@ func live(t *testing.T, seed uint64) {
 	backup := l.tables[0].Backup()
 	restores := l.chance(30)
 	l.limited = !restores && l.chance(50)
+	l.divided = l.chance(50)
 	for life := range 6 {
 		last := life == 5
 		l.dead.Store(false)
@@ -146,6 +148,10 @@ func (l *lives) router(t *testing.T) *router.Router {
 	}
 	c.Sources = []router.SourceConfig{{Name: "resumes", MaxMessage: 100, Source: Func(l.resumer)}, {Name: "waits", MaxMessage: 100, Source: Func(l.waiter)}}
 	c.Routes = []router.Route{{Name: "both", From: []string{"resumes", "waits"}, To: []string{"d0", "d1"}}}
+	if l.divided {
+		c.Routes[0].Match = &router.Match{Severities: 1<<1 | 1<<4}
+		c.Routes = append(c.Routes, router.Route{Name: "rest", From: c.Routes[0].From, Else: true, To: []string{"d1", "d0"}})
+	}
 	r, err := router.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +219,7 @@ func (l *lives) resumer(ctx context.Context, in router.Inlet) error {
 				break
 			}
 			next++
-			m.Serial = uint64(next)
+			m.Serial, m.Severity = uint64(next), uint8(next/7%8)
 			m.Text = b.Copy(fmt.Appendf(nil, "r%06d", next))
 		}
 		l.resumed = max(l.resumed, next)

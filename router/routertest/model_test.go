@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,8 @@ type model struct {
 	severe  map[string]*[8]int // sent, by severity
 	made    map[string]int     // by filters, by what they call their messages
 	routing bool               // filters choose destinations
+	asked   int64              // receipts
+	told    atomic.Int64
 	dests   []stored
 	letters Letters
 }
@@ -95,8 +98,13 @@ func runModel(t *testing.T, seed uint64) {
 		}
 		stages[stage.Name] = stage
 	}
-	for i := range m.upTo(5) {
+	for i := range m.upTo(6) {
 		rt := router.Route{Name: fmt.Sprint("r", i), From: []string{fmt.Sprint("s", i%nSources)}, To: []string{fmt.Sprint("d", i%nDests)}}
+		for _, extra := range c.Sources {
+			if extra.Name != rt.From[0] && m.chance(30) {
+				rt.From = append(rt.From, extra.Name)
+			}
+		}
 		switch m.upTo(4) {
 		case 1:
 			rt.Match = &router.Match{Severities: uint8(m.upTo(255))}
@@ -124,6 +132,9 @@ func runModel(t *testing.T, seed uint64) {
 		t.Errorf("run: %v", err)
 	}
 	m.verify(t, c, r.Ledger())
+	if told := m.told.Load(); told != m.asked {
+		t.Errorf("%d receipts of %d", told, m.asked)
+	}
 	Empty(t, r)
 }
 
@@ -131,7 +142,7 @@ func runModel(t *testing.T, seed uint64) {
 func (m *model) source(name string) router.Source {
 	return Func(func(ctx context.Context, in router.Inlet) error {
 		o := &router.Origin{Source: name}
-		send := func(ctx context.Context, n int) {
+		send := func(ctx context.Context, reader string, n int) {
 			b, err := in.Take(ctx, 200*n, n)
 			if err != nil {
 				return
@@ -143,23 +154,36 @@ func (m *model) source(name string) router.Source {
 				}
 				msg.Severity = uint8(m.upTo(8) - 1)
 				m.mu.Lock()
-				msg.Text = b.Copy(fmt.Appendf(nil, "%s:%06d", name, m.sent[name]))
-				m.sent[name]++
+				msg.Text = b.Copy(fmt.Appendf(nil, "%s:%06d", reader, m.sent[reader]))
+				m.sent[reader]++
 				m.severe[name][msg.Severity]++
 				m.mu.Unlock()
 			}
+			if m.chance(50) {
+				m.mu.Lock()
+				m.asked++
+				m.mu.Unlock()
+				b.Receipt(router.Mark{}, func(bool) { m.told.Add(1) })
+			}
 			in.Deliver(b)
 		}
-		for ctx.Err() == nil {
-			send(ctx, m.upTo(100))
-			select {
-			case <-time.After(time.Duration(m.upTo(200)) * time.Millisecond):
-			case <-ctx.Done():
+		read := func(reader string) {
+			for ctx.Err() == nil {
+				send(ctx, reader, m.upTo(100))
+				select {
+				case <-time.After(time.Duration(m.upTo(200)) * time.Millisecond):
+				case <-ctx.Done():
+				}
 			}
 		}
+		var readers sync.WaitGroup
+		for i := range m.upTo(3) { // connections, each with an order of its own
+			readers.Go(func() { read(fmt.Sprint(name, ".", i)) })
+		}
+		readers.Wait()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		send(last, 5)
+		send(last, name+".0", 5)
 		return nil
 	})
 }
@@ -315,12 +339,14 @@ func lostTo(l router.Ledger, reason string) (n uint64) {
 
 // takes is how many messages a route is to receive.
 func (m *model) takes(c router.Config, rt router.Route) (n int) {
-	for severity, sent := range m.severe[rt.From[0]] {
-		taken := func(other router.Route) bool {
-			return other.From[0] == rt.From[0] && !other.Else && (other.Match == nil || other.Match.Severities>>severity&1 != 0)
-		}
-		if !rt.Else && taken(rt) || rt.Else && !slices.ContainsFunc(c.Routes, taken) {
-			n += sent
+	for _, source := range rt.From {
+		for severity, sent := range m.severe[source] {
+			taken := func(other router.Route) bool {
+				return slices.Contains(other.From, source) && !other.Else && (other.Match == nil || other.Match.Severities>>severity&1 != 0)
+			}
+			if !rt.Else && taken(rt) || rt.Else && !slices.ContainsFunc(c.Routes, taken) {
+				n += sent
+			}
 		}
 	}
 	return n
@@ -340,7 +366,7 @@ func (m *model) verify(t *testing.T, c router.Config, l router.Ledger) {
 	}
 	for _, s := range c.Sources {
 		want := m.takes(c, router.Route{From: []string{s.Name}, Else: true})
-		if slices.ContainsFunc(c.Routes, func(rt router.Route) bool { return rt.Else && rt.From[0] == s.Name }) {
+		if slices.ContainsFunc(c.Routes, func(rt router.Route) bool { return rt.Else && slices.Contains(rt.From, s.Name) }) {
 			want = 0
 		}
 		if n := l.Sources[s.Name].Unrouted; n != uint64(want) {

@@ -81,13 +81,13 @@ func (q *query) run(c *cobra.Command, args []string) error {
 }
 
 // split tells the database from the statement. One argument is a statement when it is
-// more than a word, which no name of a destination is.
+// more than a word, which no name of a destination is, and no file that is there.
 func (q *query) split(c *cobra.Command, args []string) (dest, sql string, err error) {
 	given := false
 	switch {
 	case len(args) == 2:
 		dest, sql, given = args[0], args[1], true
-	case len(args) == 1 && (args[0] == "-" || strings.ContainsAny(args[0], " \t\n") && !looksLikeFile(args[0])):
+	case len(args) == 1 && (args[0] == "-" || strings.ContainsAny(args[0], " \t\n") && !isThere(args[0])):
 		sql, given = args[0], true
 	case len(args) == 1:
 		dest = args[0]
@@ -109,6 +109,11 @@ func (q *query) split(c *cobra.Command, args []string) (dest, sql string, err er
 		return "", "", usagef("the SQL is empty; without one the tables are listed")
 	}
 	return dest, sql, err
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // longestSQL is more than anybody writes.

@@ -120,6 +120,8 @@ func appendSafe(b, text []byte) []byte {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
 		switch {
+		case r == utf8.RuneError && n == 1: // a lone byte, which a terminal may take for an escape
+			b = utf8.AppendRune(b, r)
 		case r < utf8.RuneSelf && r != 0x7f || unicode.IsPrint(r):
 			b = append(b, text[:n]...)
 		case r > 0xffff:

@@ -87,8 +87,8 @@ func TestQueryJSONHasEachNameOnce(t *testing.T) {
 }
 
 func TestQueryJSONHarmsNoTerminal(t *testing.T) {
-	got := shownBy(t, asJSON, []string{"\x1b[2J"}, []any{"\x1b]0;x\a \u009b31m \u202etxt \xff \U000e0001 é 漢"}, []any{json.RawMessage("\"\u009b\"")})
-	is(t, got, `{"\u001b[2J":"\u001b]0;x\u0007 \u009b31m \u202etxt `+"\ufffd"+` \udb40\udc01 é 漢"}`+"\n"+`{"\u001b[2J":"\u009b"}`+"\n")
+	got := shownBy(t, asJSON, []string{"\x1b[2J"}, []any{"\x1b]0;x\a \u009b31m \u202etxt \xff \U000e0001 é 漢"}, []any{json.RawMessage("\"\u009b \x9b31m\"")})
+	is(t, got, `{"\u001b[2J":"\u001b]0;x\u0007 \u009b31m \u202etxt `+"\ufffd"+` \udb40\udc01 é 漢"}`+"\n"+`{"\u001b[2J":"\u009b `+"\ufffd"+`31m"}`+"\n")
 }
 
 // FuzzQueryJSON holds what is written against encoding/json.

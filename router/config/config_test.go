@@ -163,7 +163,7 @@ func TestSecretsAreReadAnewAndNeverShown(t *testing.T) {
 	s, d := read(t, `
 state_dir: ${file:pg}
 stores:
-  a: {password: "${file:pg}", url: "postgres://weir:geheim@db/logs?x=y", options: {token: geheim, mask: "#"}}
+  a: {password: "${file:pg}", url: "postgres://weir:geheim@db/logs?x=y", options: {token: geheim, mask: "#", tokens: {a: [geheim, {b: geheim}]}, sql: "PASSWORD 'geheim'"}}
   b: {password: geheim, url: "host=db password='geheim x' user=weir"}
 `)
 	a, b := s.Stores.Get("a"), s.Stores.Get("b")
@@ -193,7 +193,7 @@ stores:
     flush_lines: 0
     password: ${file:pg}
     url: postgres://weir:***@db/logs?x=y
-    options: {token: '***', mask: "#"}
+    options: {token: '***', mask: "#", tokens: {a: ['***', {b: '***'}]}, sql: "PASSWORD ***"}
   b:
     flush_lines: 0
     password: '***'

@@ -3,19 +3,22 @@ package config
 import (
 	"regexp"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Parts that must not be seen, each as the first group of a pattern: what stands
-// behind a key that names a secret, and the password in a URL.
+// behind a key that names a secret, and the password in SQL and in a URL.
 var (
-	inLines = []*regexp.Regexp{regexp.MustCompile(secretNames + `["']?[ \t]*[:=][ \t]*` + secretValue), inURL}
-	inTexts = []*regexp.Regexp{regexp.MustCompile(secretNames + `["']?[ \t]*=[ \t]*` + secretValue), inURL}
-	inURL   = regexp.MustCompile(`://[^/\s:@"']*:([^\s"']*)@`)
+	inLines = []*regexp.Regexp{regexp.MustCompile(secretNames + `["']?[ \t]*[:=][ \t]*` + secretValue), inSQL, inURL}
+	inTexts = []*regexp.Regexp{regexp.MustCompile(secretNames + `["']?[ \t]*=[ \t]*` + secretValue), inSQL, inURL}
+	inSQL   = regexp.MustCompile(`(?i)password[ \t]+('[^']*'?)`)
+	inURL   = regexp.MustCompile(`:/{1,2}[^/\s:@"']*:([^\s"']*)@`) // one slash is left of it in a path
 )
 
 const (
 	secretNames = `(?i)(?:password|passwd|passphrase|pgpass|secret|token|api_?key)`
-	secretValue = `(\$\{[^}]*\}|"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s&,}#]+(?:[ \t]+[^\s&,}#=:]+)*)`
+	secretValue = `(\$\{[^}]*\}|\{[^}]*\}?|"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s&,}#]+(?:[ \t]+[^\s&,}#=:]+)*)`
 )
 
 // secretKey tells by its name whether a setting holds a secret.
@@ -98,5 +101,27 @@ func (f *file) findSecretBlocks() {
 		value = strings.TrimSpace(value)
 		begins := ok && secretKey.MatchString(key) && (value == "" || value[0] == '|' || value[0] == '>')
 		open = append(open, level{in, begins || f.secret[i]})
+	}
+}
+
+// findSecretAnchors finds the lines of what keys that name a secret mean by an alias.
+func (f *file) findSecretAnchors(n *yaml.Node) {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && c.Kind == yaml.AliasNode && secretKey.MatchString(n.Content[i-1].Value) {
+			f.hideLines(c.Alias)
+		}
+		f.findSecretAnchors(c)
+	}
+}
+
+// hideLines keeps the lines of a value, from that on where it begins, out of what is shown of the file.
+func (f *file) hideLines(n *yaml.Node) {
+	first := n.Line - 1
+	if first < 0 || first >= len(f.lines) {
+		return
+	}
+	f.secret[first] = true
+	for i := first + 1; i < len(f.lines) && (strings.TrimSpace(f.lines[i]) == "" || indent(f.lines[i]) > indent(f.lines[first])); i++ {
+		f.secret[i] = true
 	}
 }

@@ -235,8 +235,12 @@ func (s *shower) copy(f *file, n *yaml.Node, key string, depth int) *yaml.Node {
 		}
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			k := n.Content[i].Value
-			c.Content = append(c.Content, scalarNode("!!str", k), s.copy(f, n.Content[i+1], k, depth+1))
+			name := n.Content[i].Value
+			of := name
+			if secretKey.MatchString(key) { // all that is in a secret is one
+				of = key
+			}
+			c.Content = append(c.Content, scalarNode("!!str", name), s.copy(f, n.Content[i+1], of, depth+1))
 		}
 	case yaml.SequenceNode:
 		for _, item := range n.Content {

@@ -51,7 +51,9 @@ const mostHinted = 16
 
 // unknown notes a key that is none.
 func (d *decoder) unknown(s stray) {
-	if secretKey.MatchString(nearest(s.key.Value, s.names())) {
+	if secret := secretKey.MatchString(nearest(s.key.Value, s.names())); secret && s.val.Kind == yaml.AliasNode {
+		s.f.hideLines(s.val.Alias)
+	} else if secret {
 		s.f.hide(s.val.Value)
 	}
 	if s.path == "" && s.val.Kind == yaml.MappingNode {

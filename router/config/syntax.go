@@ -53,6 +53,7 @@ func (d *Document) parse(f *file, text []byte) {
 		return
 	}
 	top := root.Content[0]
+	f.findSecretAnchors(top)
 	if m, is := d.notOurs(f, text, top); is {
 		d.add(m)
 		return

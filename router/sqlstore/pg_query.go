@@ -51,7 +51,9 @@ func (d *pgReader) query(ctx context.Context, sql string, to Rows) error {
 	}
 	defer func() {
 		if !conn.IsClosed() && conn.TxStatus() != 'I' {
-			conn.Exec(context.WithoutCancel(ctx), "ROLLBACK").ReadAll()
+			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), pgCancelTime)
+			defer cancel()
+			conn.Exec(ending, "ROLLBACK").ReadAll()
 		}
 	}()
 	about, err := conn.Prepare(running, "", sql, nil)

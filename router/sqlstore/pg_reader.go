@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -17,7 +18,13 @@ type pgReader struct {
 	place  string         // user@host:port/database
 	told   string         // snapshot that news told of
 	begin  string         // how a transaction begins, with "; " behind it
+
+	patience time.Duration // of news
 }
+
+// pgPatience is how long news waits: a server that is gone without a word shall not look like one
+// where nothing happens.
+const pgPatience = 10 * time.Second
 
 // open connects with the writer's settings. A standby will do: nothing is written.
 func (d *pgReader) open(ctx context.Context) error {

@@ -277,6 +277,8 @@ func (d *pgReader) after(context.Context, *seen, *Look, int64, int64, int, func(
 // news asks for the snapshot, which is another one when any transaction that writes has begun or ended.
 func (d *pgReader) news(ctx context.Context) (n news, err error) {
 	now := ""
+	ctx, cancel := context.WithTimeout(ctx, d.patience)
+	defer cancel()
 	err = d.exec(ctx, "look at the server", "SELECT pg_catalog.txid_current_snapshot()", func(_ []pgconn.FieldDescription, row [][]byte) bool {
 		now = string(row[0])
 		return false

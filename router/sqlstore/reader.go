@@ -39,7 +39,7 @@ func NewReader(cfg Config, stateDir string) (*Reader, error) {
 		return nil, err
 	}
 	if cfg.SQLite == "" {
-		r.pg = &pgReader{cfg: &r.cfg, schema: r.naming.schema}
+		r.pg = &pgReader{cfg: &r.cfg, schema: r.naming.schema, patience: pgPatience}
 		r.db = r.pg
 		return r, nil
 	}

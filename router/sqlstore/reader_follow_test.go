@@ -35,6 +35,10 @@ func follow(t *testing.T, b *base, q Look) *watch {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return followWith(t, r, q)
+}
+
+func followWith(t *testing.T, r *Reader, q Look) *watch {
 	if q.Late == 0 {
 		q.Late = 5 * time.Second
 	}
@@ -337,6 +341,26 @@ func TestFollowWaitsForTheServer(t *testing.T) {
 	server.Start(t)
 	for b.tryWrite(now("b")) != nil {
 	}
+	w.shows("b")
+	w.tells("going on")
+}
+
+func TestFollowTellsThatTheServerIsSilent(t *testing.T) {
+	server, dsn := routertest.Postgres(t)
+	proxy := routertest.NewPGProxy(t, server)
+	b := &base{rig: open(t, t.TempDir(), Config{Postgres: plainSecret(dsn)}), cfg: Config{Postgres: plainSecret(dsn)}}
+	b.mustWrite(now("a"))
+	b.cfg.Postgres = plainSecret(proxy.DSN(server.Query(t, dsn, "SELECT current_database()")[0]))
+	r, err := NewReader(b.cfg, b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.pg.patience = time.Second
+	w := followWith(t, r, Look{N: 1})
+	w.shows("a")
+	proxy.Arm(routertest.PGCut{At: 1, How: routertest.CutStall})
+	w.tells("waiting: look at the server")
+	b.mustWrite(now("b"))
 	w.shows("b")
 	w.tells("going on")
 }

@@ -117,7 +117,6 @@ func (rw *rewriter) memorySection() {
 	})
 }
 
-// mib is a number of pages in MiB.
 // sizeOf is that of so many pages, as configurations have it.
 func sizeOf(pages uint32) string {
 	if pages%16 == 0 {

@@ -69,7 +69,7 @@ func TestADiskBufferThatTheDiskHasNoRoomForIsWarnedOf(t *testing.T) {
 		t.Error(said)
 	}
 	said := warnings(t, dir, one+"  big: { discard: {}, buffer: { disk: 1000000TiB } }\n  small: { discard: {}, buffer: { disk: 8MiB } }")
-	if len(said) != 2 || !strings.Contains(said[0], "destination big: its disk buffer and those before it may take 1048576000004.0 MiB, but in "+bufferDir(dir)) || !strings.Contains(said[1], "destination small") {
+	if len(said) != 2 || !strings.Contains(said[0], "destination big: its disk buffer and those before it may take 1000000.0 TiB, but in "+bufferDir(dir)) || !strings.Contains(said[1], "destination small") {
 		t.Error(said)
 	}
 }

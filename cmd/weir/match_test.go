@@ -222,6 +222,8 @@ func TestWhatNoRouteTakesIsWarnedOf(t *testing.T) {
 	check("no route takes what source edge brings: it would be counted as unrouted")
 	check("source edge: what route r0 does not match is counted as unrouted and stored nowhere", "match: {app_name: a}")
 	check(two, "match: {app_name: a}", "match: {app_name: b}")
+	check("source edge: what none of its 7 routes (r0, r1, …, r6) matches is counted as unrouted and stored nowhere",
+		"match: {app_name: a}", "match: {app_name: b}", "match: {app_name: c}", "match: {app_name: d}", "match: {app_name: e}", "match: {app_name: f}", "match: {app_name: g}")
 	check("", "match: {app_name: a}", "else: true")
 	check("", "match: {app_name: a}", "else: false")
 	check("", "match: {severity: <=err}", `match: {severity: ">err"}`)

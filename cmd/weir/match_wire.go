@@ -197,7 +197,10 @@ func (s *settings) warnMatches(doc *config.Document) {
 			continue
 		}
 		missed := "route " + names[0] + " does not match"
-		if len(names) > 1 {
+		switch n := len(names); {
+		case n > 6:
+			missed = fmt.Sprintf("none of its %d routes (%s, %s, …, %s) matches", n, names[0], names[1], names[n-1])
+		case n > 1:
 			missed = "none of the routes " + strings.Join(names, ", ") + " matches"
 		}
 		doc.Warnf(e.Place, "a route for the rest: from: ["+e.Name+"] and else: true", "source %s: what %s is counted as unrouted and stored nowhere", e.Name, missed)

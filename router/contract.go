@@ -209,4 +209,7 @@ type Part struct {
 	Ready  bool      // does what it is there for
 	Reason string    // why not, in words; when ready, what else there is to know
 	Since  time.Time // of the last change; zero: since the start
+	// Trouble is what an operator must mend although the part does its work, in words: a filter's new module is refused,
+	// a destination's disk buffer takes nothing. It is part of Reason too.
+	Trouble string
 }

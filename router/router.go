@@ -73,6 +73,8 @@ type Router struct {
 	ledger  ledger
 	metrics *metrics
 
+	stopped atomic.Pointer[time.Time] // when the stop began; nil: it has not
+
 	drain  context.Context // ends when weir gives up; what filters and destinations get
 	giveUp context.CancelFunc
 
@@ -207,7 +209,10 @@ func (r *Router) Run(ctx context.Context) error {
 	r.cancel = cancel
 	r.mu.Unlock()
 	defer r.giveUp()
-	deadline := context.AfterFunc(ctx, func() { time.AfterFunc(r.timeout, r.giveUp) })
+	deadline := context.AfterFunc(ctx, func() {
+		r.stopped.Store(new(time.Now()))
+		time.AfterFunc(r.timeout, r.giveUp)
+	})
 	defer deadline()
 
 	var sources, parked, ticks, writers sync.WaitGroup

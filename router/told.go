@@ -222,6 +222,9 @@ func (w *writer) part() Part {
 	case t.full != nil:
 		p.Ready, p.Reason, p.Since = false, "disk buffer: "+t.full.Error(), t.fullFrom
 	}
+	if t.full != nil {
+		p.Trouble = t.full.Error()
+	}
 	return p
 }
 

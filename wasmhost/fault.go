@@ -203,7 +203,7 @@ func (g *Guest) part() router.Part {
 		p.Reason = "last fault: " + last
 	}
 	if why := g.swap.refusal(); why != "" {
-		p.Reason = strings.TrimPrefix(p.Reason+"; "+why, "; ")
+		p.Reason, p.Trouble = strings.TrimPrefix(p.Reason+"; "+why, "; "), why
 	}
 	return p
 }

@@ -67,26 +67,37 @@ func (p *statusPage) top(at string) {
 
 func (p *statusPage) problems() {
 	p.b.WriteString("\n")
-	switch n := len(p.Problems); n {
-	case 0:
+	if p.Stopping != nil {
+		p.line(yellow, "STOPPING: %s left of drain_timeout", span(seconds(p.Stopping.Left)))
+	}
+	switch n := len(p.Problems); {
+	case n == 0 && p.Stopping != nil:
+		p.line(green, "nothing is about to be lost")
+	case n == 0:
 		p.line(green, "all is well")
-	case 1:
+	case n == 1:
 		p.line(red, "DEGRADED: 1 problem")
 	default:
 		p.line(red, "DEGRADED: %d problems", n)
 	}
-	for _, x := range p.Problems {
+	p.list(p.Problems, red, "")
+	p.list(p.Notes, yellow, "note: ")
+}
+
+// list draws problems or notes, each with its way out.
+func (p *statusPage) list(all []admin.Problem, h hue, before string) {
+	for _, x := range all {
 		who := x.Kind + " " + x.Name
 		if x.Kind == x.Name || x.Kind == "program" {
 			who = strings.ReplaceAll(x.Name, "_", " ")
 		}
-		what := who + ": " + x.What
+		what := before + who + ": " + x.What
 		if x.Since != nil {
 			what += " (for " + p.age(x.Since) + ")"
 		}
 		p.b.WriteString("\n")
 		for i, l := range wrap(printable(what), pageWidth-2) {
-			p.line(red, "%s%s", strings.Repeat(" ", 2+2*min(i, 1)), l)
+			p.line(h, "%s%s", strings.Repeat(" ", 2+2*min(i, 1)), l)
 		}
 		for _, l := range wrap(printable(x.WayOut), pageWidth-6) {
 			p.line(plain, "      %s", l)
@@ -158,7 +169,10 @@ func (p *statusPage) sources() {
 			held.hue = yellow
 		}
 		first := ""
-		if len(s.Listen) > 0 {
+		switch {
+		case p.Stopping != nil:
+			first, s.Listen = "nothing: weir stops", nil
+		case len(s.Listen) > 0:
 			first = printable(s.Listen[0])
 		}
 		t.row(name(s.Name), total(s.Received), rate(s.Received), cell{text: perSecond(s.Received.Rate1m)}, troubles(s.Missed), trouble(s.Truncated), trouble(s.Unrouted), open, held, cell{text: first, left: true})
@@ -212,6 +226,17 @@ func (p *statusPage) routes() {
 	p.draw(&t)
 }
 
+// unitsEach is the work that a filter has with a message.
+func unitsEach(f *admin.FilterStatus) string {
+	switch {
+	case f.Messages.Total == 0:
+		return "-"
+	case f.UnitsPerMessage < 1:
+		return "<1"
+	}
+	return digits(uint64(f.UnitsPerMessage + 0.5))
+}
+
 func (p *statusPage) filters() {
 	t := table{head: heads("FILTER", "messages", "/s", "dropped", "rejected", "faults", "units/msg", "memory", "state", "<module")}
 	for _, f := range p.Filters {
@@ -226,7 +251,7 @@ func (p *statusPage) filters() {
 		if f.Loaded != nil {
 			module += ", loaded " + p.age(f.Loaded) + " ago"
 		}
-		t.row(name(f.Name), total(f.Messages), rate(f.Messages), total(f.Dropped), trouble(f.Rejected), troubles(f.Faults), cell{text: digits(uint64(f.UnitsPerMessage + 0.5))}, cell{text: bytesOf(f.Memory)}, state, cell{text: printable(module), left: true})
+		t.row(name(f.Name), total(f.Messages), rate(f.Messages), total(f.Dropped), trouble(f.Rejected), troubles(f.Faults), cell{text: unitsEach(&f)}, cell{text: bytesOf(f.Memory)}, state, cell{text: printable(module), left: true})
 		if len(f.Faults) > 0 {
 			t.note(yellow, fmt.Sprintf("faults: %s; the last %s ago", reasons(f.Faults), p.age(f.LastFault)))
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/admin"
 )
 
@@ -296,3 +297,39 @@ func TestWatchTellsThatItCannotWrite(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+func TestAStopAndNotesAreDrawn(t *testing.T) {
+	s := &admin.Status{Stopping: &admin.Stop{Left: 8.2}, Notes: []admin.Problem{{Kind: "source", Name: "edge", What: "500 of 531 messages reached no route", WayOut: "else: true"}},
+		Sources: []admin.SourceStatus{{Name: "edge", State: admin.State{Ready: true}, Listen: []string{"tcp://127.0.0.1:5514"}}}}
+	got := drawStatus(s, "127.0.0.1:9600", false)
+	for _, want := range []string{"STOPPING: 8.2 s left of drain_timeout", "note: source edge: 500 of 531 messages reached no route\n      else: true", "nothing: weir stops"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	for _, wrong := range []string{"all is well", "127.0.0.1:5514"} {
+		if strings.Contains(got, wrong) {
+			t.Errorf("%q is in\n%s", wrong, got)
+		}
+	}
+}
+
+func TestUnitsOfFewMessagesAreNotNone(t *testing.T) {
+	for want, f := range map[string]admin.FilterStatus{"-": {}, "<1": {Messages: admin.Count{Total: 3}}, "1,893": {Messages: admin.Count{Total: 3}, UnitsPerMessage: 1893.4}} {
+		if got := unitsEach(&f); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// What is in a disk buffer is not lost with the process; what is in memory is.
+func TestASecondSignalTellsWhatIsLost(t *testing.T) {
+	var out strings.Builder
+	tellLost(&out, []router.Waiting{{Kind: "route", Name: "main", Messages: 3}, {Kind: "destination", Name: "db", Messages: 10, OnDisk: 7}})
+	want := "route main: 3 messages that were in flight are lost: weir had them in memory only\n" +
+		"destination db: 3 messages that were in flight are lost: weir had them in memory only\n" +
+		"destination db: 7 messages in flight are in its disk buffer: the next start sends them\n"
+	if out.String() != want {
+		t.Error(out.String())
+	}
+}

@@ -98,6 +98,8 @@ type Subject struct {
 	// Plan is what the configuration says, for /status: names in their order, addresses, files. The rest is filled in from
 	// Gatherer and Parts, which must not wait for any part of the router.
 	Plan Status
+	// Stopping reports whether the router stops, and how long that may still take, for /status. nil: it never does.
+	Stopping func() (left time.Duration, is bool)
 	// Reload reads the modules again, for /reload.
 	Reload func(context.Context) []Reloaded
 }

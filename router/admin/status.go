@@ -15,6 +15,8 @@ import (
 type Status struct {
 	Degraded     bool                `json:"degraded"` // there are problems
 	Problems     []Problem           `json:"problems"` // the worst first
+	Notes        []Problem           `json:"notes"`    // what an operator must know too, which may be meant so
+	Stopping     *Stop               `json:"stopping,omitempty"`
 	Program      ProgramStatus       `json:"program"`
 	Memory       MemoryStatus        `json:"memory"`
 	Sources      []SourceStatus      `json:"sources"`
@@ -31,6 +33,11 @@ type Problem struct {
 	What   string     `json:"what"`    // in words
 	WayOut string     `json:"way_out"` // in words
 	Since  *time.Time `json:"since,omitempty"`
+}
+
+// A Stop is what is left of a stop under way.
+type Stop struct {
+	Left float64 `json:"left_seconds"` // of drain_timeout
 }
 
 // A Count is a counter since the start and how fast it grows: a second, on average over about the last ten seconds and
@@ -106,7 +113,8 @@ type FilterStatus struct {
 	Name string `json:"name"`
 	State
 	Module          string           `json:"module"`
-	SHA256          string           `json:"sha256"` // the first 12 digits
+	Refused         string           `json:"refused,omitempty"` // why the newest file of the module is not at work; "": it is
+	SHA256          string           `json:"sha256"`            // the first 12 digits
 	ABI             string           `json:"abi"`
 	Version         string           `json:"version,omitempty"` // of the manifest
 	Loaded          *time.Time       `json:"loaded,omitempty"`
@@ -149,6 +157,7 @@ type BufferStatus struct {
 	Waiting    uint64   `json:"waiting_bytes"`
 	Limit      uint64   `json:"limit_bytes"`
 	FullIn     *float64 `json:"full_in_seconds,omitempty"` // at the growth of the last minute; absent: it does not grow
+	Full       string   `json:"full,omitempty"`            // why it takes nothing; "": it does
 	Unanswered float64  `json:"unanswered_seconds"`        // for so long its disk has not answered
 	Failures   Count    `json:"sync_failures"`
 }
@@ -203,5 +212,11 @@ func (p *reporter) report() Status {
 	p.one.Lock()
 	defer p.one.Unlock()
 	families, _ := p.subject.Gatherer.Gather()
-	return arrange(p.subject.Plan, p.subject.Parts(), newFigures(time.Now(), families, p.history))
+	plan := p.subject.Plan
+	if p.subject.Stopping != nil {
+		if left, is := p.subject.Stopping(); is {
+			plan.Stopping = &Stop{round(max(0, left).Seconds())}
+		}
+	}
+	return arrange(plan, p.subject.Parts(), newFigures(time.Now(), families, p.history))
 }

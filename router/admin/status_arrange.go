@@ -14,6 +14,14 @@ import (
 // arrange fills what the configuration plans with the state of its parts and their figures.
 func arrange(plan Status, parts []router.Part, f *figures) Status {
 	s := plan
+	trouble := func(kind, name string) string {
+		for _, p := range parts {
+			if p.Kind == kind && p.Name == name {
+				return p.Trouble
+			}
+		}
+		return ""
+	}
 	state := func(kind, name string) State {
 		for _, p := range parts {
 			if p.Kind == kind && p.Name == name {
@@ -43,15 +51,19 @@ func arrange(plan Status, parts []router.Part, f *figures) Status {
 	}
 	for i := range s.Filters {
 		s.Filters[i].State = state("filter", s.Filters[i].Name)
+		s.Filters[i].Refused = trouble("filter", s.Filters[i].Name)
 		f.filter(&s.Filters[i], plan.Routes)
 	}
 	for i := range s.Destinations {
 		s.Destinations[i].State = state("destination", s.Destinations[i].Name)
 		f.destination(&s.Destinations[i])
+		if b := s.Destinations[i].Buffer; b != nil {
+			b.Full = trouble("destination", s.Destinations[i].Name)
+		}
 	}
 	s.DeadLetters.State = state("dead_letters", "dead_letters")
 	f.deadLetters(&s.DeadLetters)
-	s.Problems = s.judge(f.now)
+	s.Problems, s.Notes = s.judge(f.now)
 	s.Degraded = len(s.Problems) > 0
 	return s
 }

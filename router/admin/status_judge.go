@@ -19,9 +19,10 @@ const (
 
 // judge lists what an operator must know now: what is lost or missed at the moment first, then what does not do its work,
 // then what will not for much longer.
-func (s *Status) judge(now time.Time) []Problem {
-	j := judgement{now: now, problems: []Problem{}}
+func (s *Status) judge(now time.Time) (problems, notes []Problem) {
+	j := judgement{now: now, stop: s.Stopping, problems: []Problem{}, notes: []Problem{}}
 	j.losses(s)
+	j.stopping(s)
 	for i := range s.Destinations {
 		j.destination(&s.Destinations[i])
 	}
@@ -42,16 +43,22 @@ func (s *Status) judge(now time.Time) []Problem {
 		j.add("program", "weir", nil, "give the machine or the container more memory, or weir less: memory:, and memory: of the filters; weir check adds them up",
 			"weir takes %d of the %d MiB that the machine or its container has: the system may kill it", m.Resident>>20, m.Machine>>20)
 	}
-	return j.problems
+	return j.problems, j.notes
 }
 
 type judgement struct {
 	now      time.Time
+	stop     *Stop // nil: weir does not stop
 	problems []Problem
+	notes    []Problem
 }
 
 func (j *judgement) add(kind, name string, since *time.Time, wayOut, what string, args ...any) {
 	j.problems = append(j.problems, Problem{kind, name, fmt.Sprintf(what, args...), wayOut, since})
+}
+
+func (j *judgement) note(kind, name, wayOut, what string, args ...any) {
+	j.notes = append(j.notes, Problem{kind, name, fmt.Sprintf(what, args...), wayOut, nil})
 }
 
 // ago is the moment that many seconds ago.
@@ -78,7 +85,19 @@ func (j *judgement) losses(s *Status) {
 			}
 		})
 	}
+	for _, d := range s.Destinations {
+		if n := d.WentBack.LastMinute(); n > 0 {
+			way := "they are gone, unless its files come back; a disk buffer (buffer: {disk: …}) could have sent again what it still had; find out who moved or restored the database"
+			if d.Buffer != nil {
+				way = "what its disk buffer still had of them is sent again; find out who moved or restored the database"
+			}
+			j.add("destination", d.Name, nil, way, "it no longer has %d messages that it had committed, found in the last minute: its files were moved or replaced, it was put back to an older state, or it crashed without durable commits", n)
+		}
+	}
 	for _, src := range s.Sources {
+		if n := src.Unrouted.LastMinute(); n > 0 {
+			j.note("source", src.Name, "when that is not meant: a route with else: true takes what no other does; weir check warns of it", "%d of %d messages in the last minute reached no route and are stored nowhere", n, max(n, src.Received.LastMinute()))
+		}
 		inOrder(src.Missed, func(reason string, c Count) {
 			words, ok := missWords[reason]
 			if n := c.LastMinute(); n > 0 && ok {
@@ -125,10 +144,14 @@ var missWayOut = map[string]string{
 func (j *judgement) destination(d *DestinationStatus) {
 	var kept string
 	switch b := d.Buffer; {
+	case j.stop != nil:
+		kept = "weir stops, and tries again until drain_timeout is over"
 	case b == nil:
 		kept = "weir tries again by itself; until then it holds what memory takes, and then its sources wait"
 	case d.overflows():
 		kept = "weir tries again by itself; its disk buffer is full until then"
+	case b.Full != "":
+		kept = "weir tries again by itself; its disk buffer takes nothing, and its sources wait: a larger disk:, a smaller keep_free, or room on the file system"
 	case b.FullIn != nil:
 		kept = fmt.Sprintf("weir tries again by itself; until then its disk buffer takes what comes, at this rate for about %s", about(*b.FullIn))
 	default:
@@ -164,18 +187,21 @@ func (j *judgement) filter(f *FilterStatus) {
 		j.add("filter", f.Name, f.Since, "mend the module: weir takes the new file by itself; what waits is given to it then", "is given up, one message a second is tried: %s", f.Reason)
 		return
 	}
-	calls, failed := f.Messages.Rate1m, 0.0
+	if f.Refused != "" {
+		j.add("filter", f.Name, nil, "mend or bring back "+f.Module+": weir takes it by itself, weir reload tells at once; until then a restart fails", "%s", f.Refused)
+	}
+	calls, failed, rejected := float64(f.Messages.LastMinute()), 0.0, float64(f.Rejected.LastMinute())
 	for _, c := range f.Faults {
-		failed += c.Rate1m
+		failed += float64(c.LastMinute())
 	}
 	switch {
-	case calls*lately.Seconds() < leastOfAll:
+	case calls < leastOfAll:
 	case failed >= nearlyAll*calls:
 		j.add("filter", f.Name, nil, "weir dlq ls and the log tell more; mend the module: weir takes the new file by itself", "fails on nearly all messages, %.0f of %.0f in the last minute: %s",
-			failed*lately.Seconds(), calls*lately.Seconds(), f.Reason)
-	case f.Rejected.Rate1m >= nearlyAll*calls:
+			failed, calls, f.Reason)
+	case rejected >= nearlyAll*calls:
 		j.add("filter", f.Name, nil, "weir dlq ls tells its reasons; weir dlq replay sends the letters again when the filter is mended", "rejects nearly all messages, %.0f of %.0f in the last minute",
-			f.Rejected.Rate1m*lately.Seconds(), calls*lately.Seconds())
+			rejected, calls)
 	}
 }
 
@@ -200,7 +226,7 @@ func (d *DestinationStatus) overflows() bool { return d.Lost["full"].LastMinute(
 // room tells what goes on for now and will not for long.
 func (j *judgement) room(d *DestinationStatus) {
 	b := d.Buffer
-	if b != nil && b.Limit > 0 && !d.overflows() {
+	if b != nil && b.Limit > 0 && b.Full == "" && !d.overflows() {
 		share := float64(b.Waiting) / float64(b.Limit)
 		switch {
 		case share >= nearlyFull:

@@ -195,6 +195,10 @@ func TestWhatAnOperatorMustKnowIsAProblem(t *testing.T) {
 	check("given up", "filter redact: is given up, one message a second is tried: trap", nothing, router.Part{Kind: "filter", Name: "redact", Reason: "trap"})
 	check("letters cannot be written", "dead_letters dead_letters: cannot be written: disk full", nothing, router.Part{Kind: "dead_letters", Name: "dead_letters", Reason: "disk full"})
 
+	check("a new module is refused", "filter redact: the module of", nothing, router.Part{Kind: "filter", Name: "redact", Ready: true, Reason: "x", Trouble: "the module of 10:00 goes on, the changed one is refused since 11:00: no such file"})
+	check("what was committed is gone", "destination db: it no longer has 50 messages that it had committed", func(f *fake) { f.add(50, "weir_destination_went_back_total", "destination", "db") })
+	check("unrouted", "", func(f *fake) { f.add(500, "weir_unrouted_total", "source", "edge") })
+
 	hung := func(seconds float64) func(*fake) {
 		return func(f *fake) { f.set(seconds, "weir_destination_unanswered_seconds", "destination", "db") }
 	}
@@ -286,5 +290,79 @@ func TestStatusIsOneDocument(t *testing.T) {
 	}
 	if plan := s.reporter.subject.Plan; plan.Sources[0].Received.Total != 0 || plan.Problems != nil {
 		t.Error("the plan was written to")
+	}
+}
+
+func TestWhatNoRouteTakesIsNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, h := newFake(), newHistory(time.Now())
+		f.add(531, "weir_source_messages_total", "source", "edge")
+		f.add(500, "weir_unrouted_total", "source", "edge")
+		time.Sleep(20 * time.Second)
+		s := arrange(plan(), nil, figuresOf(t, f, h))
+		if len(s.Notes) != 1 || s.Degraded || s.Notes[0].What != "500 of 531 messages in the last minute reached no route and are stored nowhere" || !strings.Contains(s.Notes[0].WayOut, "else: true") {
+			t.Errorf("degraded: %v, %+v", s.Degraded, s.Notes)
+		}
+	})
+}
+
+// A young weir has no more in the last minute than in all.
+func TestAYoungFilterFailsOnWhatItHadAndNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, h := newFake(), newHistory(time.Now())
+		f.add(10, "weir_filter_calls_total", "filter", "redact")
+		f.add(10, "weir_filter_faults_total", "filter", "redact", "cause", "time")
+		time.Sleep(10 * time.Second)
+		if s := arrange(plan(), nil, figuresOf(t, f, h)); s.Degraded {
+			t.Errorf("ten messages are too few to judge by: %+v", s.Problems)
+		}
+		f.add(10, "weir_filter_calls_total", "filter", "redact")
+		f.add(10, "weir_filter_faults_total", "filter", "redact", "cause", "time")
+		s := arrange(plan(), nil, figuresOf(t, f, h))
+		if len(s.Problems) != 1 || !strings.Contains(s.Problems[0].What, "20 of 20 in the last minute") {
+			t.Errorf("%+v", s.Problems)
+		}
+	})
+}
+
+func TestAStopTellsWhatItMayLose(t *testing.T) {
+	check := func(buffered, inFlight float64, problem, note string) {
+		t.Helper()
+		f, h := newFake(), newHistory(time.Now())
+		f.set(inFlight, "weir_in_flight", "kind", "destination", "name", "db")
+		if buffered >= 0 {
+			f.set(100e6, "weir_buffer_limit_bytes", "destination", "db", "connection", "1")
+			f.set(buffered, "weir_buffer_messages", "destination", "db", "connection", "1")
+		}
+		p := plan()
+		p.Stopping = &Stop{8}
+		s := arrange(p, nil, figuresOf(t, f, h))
+		first := func(all []Problem) string {
+			if len(all) == 0 {
+				return ""
+			}
+			return all[0].What
+		}
+		if got := first(s.Problems); got != problem || s.Degraded != (problem != "") {
+			t.Errorf("problem %q, degraded %v", got, s.Degraded)
+		}
+		if got := first(s.Notes); got != note {
+			t.Errorf("note %q", got)
+		}
+	}
+	check(-1, 0, "", "")
+	check(-1, 10, "weir stops, 8 seconds left of drain_timeout: 10 messages wait for it in memory, and are lost when it does not take them by then", "")
+	check(10, 10, "", "10 messages wait in its disk buffer: what is left of them at the end of the stop is sent at the next start")
+	check(7, 10, "weir stops, 8 seconds left of drain_timeout: 3 messages wait for it in memory, and are lost when it does not take them by then",
+		"7 messages wait in its disk buffer: what is left of them at the end of the stop is sent at the next start")
+}
+
+func TestAFullDiskBufferIsNotSaidToTakeWhatComes(t *testing.T) {
+	f, h := newFake(), newHistory(time.Now())
+	f.set(500e12, "weir_buffer_limit_bytes", "destination", "db", "connection", "1")
+	why := "the disk buffer is full: 5000 MiB of its file system are free, and keep_free is 900TB"
+	s := arrange(plan(), []router.Part{{Kind: "destination", Name: "db", Reason: "disk buffer: " + why, Trouble: why}}, figuresOf(t, f, h))
+	if len(s.Problems) != 1 || !strings.Contains(s.Problems[0].What, "keep_free is 900TB") || !strings.Contains(s.Problems[0].WayOut, "takes nothing") {
+		t.Errorf("%+v", s.Problems)
 	}
 }

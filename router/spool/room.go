@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/config"
 )
 
 // room makes sure that there is room for so many bytes more. What is spent goes first.
@@ -36,9 +37,17 @@ func (s *Spool) room(more int64) error {
 		case waiting == 0 && !s.scarce(more):
 			return nil
 		default:
-			return router.ErrSpoolFull
+			return s.noRoom(more)
 		}
 	}
+}
+
+// noRoom is ErrSpoolFull, with the reason when it is not the size that the configuration allows.
+func (s *Spool) noRoom(more int64) error {
+	if free, known := s.disk.free(); known && s.scarce(more) {
+		return fmt.Errorf("%w: %d MiB of its file system are free, and keep_free is %v", router.ErrSpoolFull, free>>20, config.Size(s.config.KeepFree))
+	}
+	return router.ErrSpoolFull
 }
 
 // tight reports whether so many bytes more are too many.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -422,6 +423,8 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 	s.config.KeepFree = d.size
 	if _, err := s.Append(texts("x"), router.Mark{}); !errors.Is(err, router.ErrSpoolFull) {
 		t.Error("what is to stay free was used:", err)
+	} else if !strings.Contains(err.Error(), "of its file system are free, and keep_free is ") {
+		t.Error("the reason is not told:", err)
 	}
 }
 

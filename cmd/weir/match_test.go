@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -117,7 +118,7 @@ func TestMatchKnowsASocketByItsPathInTheFile(t *testing.T) {
 // shown is what config show prints of a configuration, or what is wrong with it.
 func shown(text string) (out string, s *settings, err error) {
 	s = newSettings()
-	doc := config.Parse(s, config.Options{NotYet: notYet, Env: func(string) (string, bool) { return "from the environment", true }}, "weir.yaml", []byte(text))
+	doc := config.Parse(s, config.Options{NotYet: notYet, Env: func(string) (string, bool) { return "of-the-environment", true }}, "weir.yaml", []byte(text))
 	if doc.Readable() {
 		s.wire(doc)
 		s.warn(doc)
@@ -246,5 +247,15 @@ func TestElseIsForOneRouteOfASource(t *testing.T) {
 	all := doc.Mistakes()
 	if len(all) != 1 || all[0].Place.Line != 5 || all[0].Other.Line != 4 {
 		t.Errorf("%v", all)
+	}
+}
+
+// What check prints of a warning hides secrets; so does what run logs of it.
+func TestLoggedWarningsHoldNoSecrets(t *testing.T) {
+	_, doc := loadText(matchFile(`{message: {contains: "*password=geheim*"}}`))
+	var b bytes.Buffer
+	logWarnings(slog.New(slog.NewTextHandler(&b, nil)), doc.Warnings(), nil)
+	if text := b.String(); !strings.Contains(text, "password=***") || strings.Contains(text, "geheim") {
+		t.Errorf("logged: %s", text)
 	}
 }

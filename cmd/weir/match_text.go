@@ -25,8 +25,6 @@ func (g *glob) UnmarshalConfig(v *config.Value) {
 		return
 	}
 	switch {
-	case strings.HasPrefix(g.text, "^"):
-		v.Errorf(globOf(g.text), "%q is a regular expression, and here stands a pattern for the whole text, with * and ?", g.text)
 	case strings.ContainsAny(g.text, "\n\r"):
 		v.Errorf("one line", "a pattern of several lines")
 	case len(g.text) > longestPattern:
@@ -53,41 +51,6 @@ func (g *glob) resolve() {
 	if g.exact().Plain() {
 		g.text, g.place = resolveSocket(g.place, g.text), config.Place{} // and not once more
 	}
-}
-
-// odd says what somebody who wrote this pattern may have meant otherwise.
-func (g glob) odd() (what, hint string) {
-	switch {
-	case g.text == "-":
-		return "a dash is how RFC 5424 writes that there is none, and it is not in the message then", `""`
-	case len(g.text) > 1 && strings.HasPrefix(g.text, "(") && strings.Contains(g.text, "|"), strings.Count(g.text, "|") > 0 && !strings.ContainsAny(g.text, " *?"):
-		return "a | stands for itself in a pattern", "[" + strings.Join(strings.Split(strings.Trim(g.text, "()"), "|"), ", ") + "]"
-	case len(g.text) > 1 && strings.HasSuffix(g.text, "$") || regexpish.MatchString(g.text):
-		return "only * and ? are special in a pattern, everything else stands for itself", globOf(g.text)
-	}
-	return "", ""
-}
-
-var regexpish = regexp.MustCompile(`\\[.dwsSDWb]|\.\+|\[[^]]*-[^]]*\][+*]?|\{\d+(,\d*)?\}`)
-
-// globOf is the pattern that takes what a simple regular expression takes; of others, a word about how.
-func globOf(re string) string {
-	text := re
-	if !strings.HasPrefix(text, "^") {
-		text = ".*" + text
-	}
-	if !strings.HasSuffix(text, "$") {
-		text += ".*"
-	}
-	text = strings.TrimSuffix(strings.TrimPrefix(text, "^"), "$")
-	text = strings.NewReplacer(`\.`, ".", ".*", "*", ".+", "?*").Replace(text)
-	for strings.Contains(text, "**") {
-		text = strings.ReplaceAll(text, "**", "*")
-	}
-	if strings.ContainsAny(text, `\[](){}+|^$`) {
-		return "* for any characters, ? for one, and a list for alternatives"
-	}
-	return `"` + text + `"`
 }
 
 // piece is a text that a message holds.

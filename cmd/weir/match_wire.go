@@ -29,6 +29,13 @@ func (s *settings) wireMatches(doc *config.Document) {
 			doc.Errorf(m.place, "fewer not and any in each other", "route %s: %d matches in each other: at most %d", r.Name, n, deepestMatch)
 			continue
 		}
+		m.odd(func(at config.Place, never bool, what, hint string) {
+			if never {
+				doc.Errorf(at, hint, "%s", what)
+			} else {
+				doc.Warnf(at, hint, "route %s: %s", r.Name, what)
+			}
+		})
 		if all := s.listened(r.Value.From); len(all) > 0 {
 			reach(doc, r.Name, m, all)
 		}
@@ -91,7 +98,7 @@ func reachBy(doc *config.Document, list some[glob], compile func(glob) router.Gl
 			if hint == "" {
 				hint = strings.Join(known, ", ")
 			}
-			doc.Errorf(g.place, hint, "%s %q can never be: %s %s", key, g.text, there, strings.Join(known, ", "))
+			doc.Errorf(g.place, hint, "%s %s can never be: %s %s", key, asWritten(g.text), there, strings.Join(known, ", "))
 			ok = false
 			continue
 		}
@@ -175,7 +182,7 @@ func (s *settings) wireElse(doc *config.Document) {
 	}
 }
 
-// warnMatches tells which messages of a source go nowhere, and what in a match is odd.
+// warnMatches tells which messages of a source go nowhere.
 func (s *settings) warnMatches(doc *config.Document) {
 	if doc.Err() != nil {
 		return // with what is wrong mended, it may be different
@@ -213,7 +220,6 @@ func (s *settings) warnMatches(doc *config.Document) {
 		if r.Value.Match.forRouter() == nil {
 			doc.Warnf(r.Value.Match.place, "leave match out", "route %s: this match takes everything", r.Name)
 		}
-		r.Value.Match.odd(func(at config.Place, what, hint string) { doc.Warnf(at, hint, "route %s: %s", r.Name, what) })
 	}
 }
 
@@ -267,30 +273,4 @@ func takeAll(routes []route) bool {
 		}
 	}
 	return facilities == 1<<24-1 || severities == 1<<8-1
-}
-
-// odd tells what in m, and in the matches in it, may not mean what it looks like.
-func (m *match) odd(tell func(at config.Place, what, hint string)) {
-	for _, list := range []some[glob]{m.Hostname, m.AppName, m.ProcID, m.MsgID, m.Source, m.Listener} {
-		for _, g := range list {
-			if what, hint := g.odd(); what != "" {
-				tell(g.place, fmt.Sprintf("%q: %s", g.text, what), hint)
-			}
-		}
-	}
-	if m.Message != nil {
-		for _, p := range m.Message.Contains {
-			if what, hint := p.odd(); what != "" {
-				tell(p.place, fmt.Sprintf("%q: %s", p.text, what), hint)
-			}
-		}
-		for _, e := range m.Message.Regex {
-			if what, hint := e.odd(); what != "" {
-				tell(e.place, fmt.Sprintf("%q: %s", e.text, what), hint)
-			}
-		}
-	}
-	for _, in := range slices.Concat([]match(m.Not), []match(m.Any)) {
-		in.odd(tell)
-	}
 }

@@ -135,7 +135,7 @@ func TestShownMatchesAreReadAsTheSame(t *testing.T) {
 	for _, match := range []string{
 		`{app_name: "%ASA-*", severity: <=warning, peer: 192.0.2.0/24, facility: [local0..local7, 3]}`,
 		`{hostname: [web-*, "${env:X}x"], proc_id: 123, message: {contains: ["$$x", 7, "a\nb", "a\0b"], regex: '^GET \S+$'}}`,
-		`{not: {app_name: [a, "x$$", ""], hostname: "${env:X}"}, any: [{severity: [err, 5..6]}, {not: [{app_name: a}, {app_name: b}]}]}`,
+		`{not: {app_name: [a, "x$$y", ""], hostname: "${env:X}"}, any: [{severity: [err, 5..6]}, {not: [{app_name: a}, {app_name: b}]}]}`,
 		`{listener: udp*, source: edge, msg_id: "true", peer: ["::1", 10.0.0.1]}`,
 	} {
 		first, a, err := shown(matchFile(match))

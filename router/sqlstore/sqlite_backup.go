@@ -108,7 +108,14 @@ func (c *copying) mayBe(original os.FileInfo) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("begin the copy: %w", err)
 	}
+	real, err := filepath.EvalSymlinks(c.source)
+	if err != nil {
+		return fmt.Errorf("begin the copy: %w", err)
+	}
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal", "-reserve"} {
+		if filepath.Base(c.Path) == filepath.Base(real)+suffix && sameDirectory(c.Path, real) && suffix != "" {
+			return lookError{fmt.Errorf("%s would be taken for a part of the database itself", c.Path), "another name"}
+		}
 		if part, err := os.Stat(c.source + suffix); err == nil && here != nil && os.SameFile(part, here) {
 			return lookError{fmt.Errorf("%s is the database itself", c.Path), "another name"}
 		}
@@ -129,6 +136,15 @@ func (c *copying) mayBe(original os.FileInfo) error {
 		return lookError{fmt.Errorf("%s is there already: %w", c.Path, fs.ErrExist), "another name, or --force to replace it"}
 	}
 	return nil
+}
+
+func sameDirectory(one, other string) bool {
+	a, err := os.Stat(filepath.Dir(one))
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(filepath.Dir(other))
+	return err == nil && os.SameFile(a, b)
 }
 
 // copy fills the file, which the next attempt fills anew.

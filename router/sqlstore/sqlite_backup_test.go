@@ -131,6 +131,7 @@ func TestBackupIsRefusedWhereItWouldHarm(t *testing.T) {
 		refused(in("symlink.db"), force, "the database itself")
 		refused(in("hardlink.db"), force, "the database itself")
 		refused(own+"-wal", force, "the database itself")
+		refused(own+"-journal", force, "the database itself") // there is none
 		refused(in("other.db"), force, "other.db-wal is there")
 		refused(dir, force, "is a directory")
 		refused("/dev/null", force, "is no file")

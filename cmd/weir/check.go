@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirlog/weir/router/config"
-	"github.com/weirlog/weir/router/file"
 	"github.com/weirlog/weir/router/sqlstore"
 	"github.com/weirlog/weir/wasmhost"
 )
@@ -59,9 +58,7 @@ func check(c *cobra.Command, connect bool) error {
 		guests = loaded
 		defer closeGuests(host, guests)
 		s.warnGuests(doc, guests)
-		s.tryPlaces(doc)
-		s.tryListeners(doc)
-		s.tryMemory(doc)
+		s.try(doc)
 		if doc.Err() == nil {
 			s.warnBuffers(doc)
 			warnMachine(doc, s.memorySum(guests).total())
@@ -98,6 +95,7 @@ func loadGuests(ctx context.Context, s *settings, doc *config.Document, cache st
 	atOnce := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i, e := range s.Filters {
 		if doc.Wrong("filters", e.Name) {
+			tryModule(doc, &e)
 			continue
 		}
 		atOnce <- struct{}{}
@@ -116,6 +114,16 @@ func loadGuests(ctx context.Context, s *settings, doc *config.Document, cache st
 		}
 	}
 	return host, guests, nil
+}
+
+// tryModule looks whether a filter that is not loaded, because of its other settings, has a module at least.
+func tryModule(doc *config.Document, e *config.Entry[wasmhost.Config]) {
+	if _, stock := e.Value.Stock(); stock || e.Value.Module == "" || doc.Wrong("filters", e.Name, "module") {
+		return
+	}
+	if _, err := os.Stat(e.Value.Module); errors.Is(err, fs.ErrNotExist) {
+		tellGuest(doc, e, err)
+	}
 }
 
 // tellGuest tells why a filter cannot be loaded, at its settings.
@@ -177,81 +185,6 @@ func closeGuests(host *wasmhost.Host, guests []*wasmhost.Guest) error {
 		errs = append(errs, g.Close(context.Background()))
 	}
 	return errors.Join(append(errs, host.Close(context.Background()))...)
-}
-
-// tryPlaces looks whether what run would make can be made.
-func (s *settings) tryPlaces(doc *config.Document) {
-	if s.StateDir == "" || doc.Has("state_dir") && doc.Wrong("state_dir") {
-		return
-	}
-	if err := tryDirectory(s.StateDir); err != nil {
-		hint := "a directory that weir may write to"
-		if !doc.Has("state_dir") {
-			hint = "state_dir: DIRECTORY, one that weir may write to"
-		}
-		doc.Errorf(doc.At("state_dir"), hint, "state_dir: %v", err)
-		return
-	}
-	taken := map[string]string{} // destinations by the files that they write into
-	for _, e := range s.Destinations {
-		if e.Value.kind == nil || doc.Wrong("destinations", e.Name) {
-			continue
-		}
-		path, key := "", e.Value.kind.key
-		switch d := e.Value.Kind.(type) {
-		case *sqlstore.Config:
-			path = d.SQLite
-		case *file.Config:
-			path = d.File
-		}
-		if path == "" {
-			continue
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(s.StateDir, path)
-		}
-		at := doc.At("destinations", e.Name, key)
-		if other := taken[path]; other != "" && key == "file" {
-			doc.Errorf(at, "a file for each, or one destination that several routes name", "%s writes into %s already: what one takes back would take lines of the other", other, path)
-		} else if other != "" {
-			doc.Warnf(at, "a file for each", "destinations %s and %s write into %s, one at a time: no longer holds that destinations do not wait for each other", other, e.Name, path)
-		}
-		taken[path] = e.Name
-		if err := tryDirectory(filepath.Dir(path)); err != nil {
-			doc.Errorf(at, "a path in a directory that weir may write to", "%s: %v", key, err)
-		} else if info, err := os.Stat(path); err == nil && info.IsDir() {
-			doc.Errorf(at, "a file in it", "%s: %s is a directory", key, path)
-		} else if kind := sqlstore.NetworkFilesystem(filepath.Dir(path)); key == "sqlite" && kind != "" {
-			doc.Warnf(at, "a local disk, or PostgreSQL", "destination %s: %s is on a network file system (%s), where SQLite may damage it: no longer holds that nothing acknowledged is lost", e.Name, path, kind)
-		}
-	}
-}
-
-// tryDirectory reports whether files can be made in a directory, which need not
-// exist yet.
-func tryDirectory(dir string) error {
-	info, err := os.Stat(dir)
-	for up := dir; (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && filepath.Dir(up) != up; {
-		up = filepath.Dir(up)
-		info, err = os.Stat(up)
-		dir = up
-	}
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory", dir)
-	}
-	f, err := os.CreateTemp(dir, ".weir-check-*")
-	if err != nil {
-		return fmt.Errorf("cannot write into %s: %w", dir, errors.Unwrap(err))
-	}
-	_, err = f.Write(make([]byte, 4096)) // a full disk takes names
-	err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("no space is left on the file system of %s", dir)
-	}
-	return err
 }
 
 // tryConnections opens every destination and its database.

@@ -36,7 +36,7 @@ func (s *settings) tryListeners(doc *config.Document) {
 	for _, e := range s.Sources {
 		for i, address := range e.Value.Listen {
 			at := doc.At("sources", e.Name, "listen", fmt.Sprint(i))
-			if !doc.Wrong("sources", e.Name, "listen") {
+			if !doc.Wrong("sources", e.Name, "listen", fmt.Sprint(i)) {
 				all = append(all, listener{"source " + e.Name, address, at})
 			}
 		}
@@ -115,6 +115,8 @@ func (s *settings) tryPath(doc *config.Document, l listener) {
 	default:
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket == 0 {
 			doc.Errorf(l.at, "another path, or move it away", "%s is there and no socket", path)
+		} else if err := tryDirectory(dir); errors.Is(err, fs.ErrPermission) && dir != filepath.Clean(s.StateDir) {
+			doc.Errorf(l.at, "a directory that weir may write to, such as RuntimeDirectory= of systemd makes", "%v", err)
 		}
 	}
 }

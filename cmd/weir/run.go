@@ -50,15 +50,26 @@ func run(c *cobra.Command, more ...router.SourceConfig) error {
 		return err
 	}
 	s, doc := loadSettings(c)
-	if doc.Err() == nil {
+	missing := false
+	if doc.Readable() {
 		s.resolve(doc)
-		s.tryListeners(doc)
-		s.tryMemory(doc)
-		s.warnBuffers(doc)
+		missing = s.try(doc)
 	}
 	if doc.Err() != nil {
+		if doc.Readable() { // everything that is wrong at once
+			host, guests, err := loadGuests(c.Context(), s, doc, "", log)
+			if err != nil {
+				return err
+			}
+			closeGuests(host, guests)
+		}
+		if missing && !doc.Wrong("filters") {
+			fmt.Fprintln(c.ErrOrStderr(), doc.Err())
+			return errNotHad
+		}
 		return refuse(c, doc)
 	}
+	s.warnBuffers(doc)
 	logWarnings(log, doc.Warnings(), nil)
 
 	ctx, cancel := context.WithCancel(c.Context())
@@ -165,6 +176,7 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	}
 	told := doc.Warnings()
 	s.warnGuests(doc, p.guests)
+	warnMachine(doc, s.memorySum(p.guests).total())
 	logWarnings(log, doc.Warnings(), told)
 	p.registry.MustRegister(p.letters, p.host, p.host.UserMetrics())
 
@@ -207,7 +219,7 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	}
 	p.registry.MustRegister(p.router, socket.Metrics(p.sources))
 	if s.Admin != nil {
-		if p.admin, err = admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry, Parts: p.parts, Plan: p.plan(s, doc), Reload: p.reload}, log); err != nil {
+		if p.admin, err = admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry, Parts: p.parts, Plan: p.plan(s, doc), Stopping: p.router.Stopping, Reload: p.reload}, log); err != nil {
 			refuseListener(doc, doc.At("admin", "listen"), s.Admin.Address(), err)
 			return errors.Join(errNotHad, closeDestinations(rc.Destinations))
 		}
@@ -289,10 +301,11 @@ func (p *plant) run(ctx context.Context, cancel context.CancelFunc, signals <-ch
 				if !first.IsZero() {
 					p.log.Error("second signal: weir ends at once", "signal", sig.String())
 					p.router.Ledger().WriteTo(errout)
+					tellLost(errout, p.router.Waiting())
 					os.Exit(exitFailed)
 				}
 				first = time.Now()
-				p.log.Info("weir stops", "signal", sig.String())
+				p.log.Info("weir stops", append([]any{"signal", sig.String()}, p.atStop()...)...)
 				cancel()
 			}
 		}

@@ -80,6 +80,13 @@ func (s *settings) wire(doc *config.Document) {
 		doc.Errorf(doc.At(), "sources:, destinations: and routes:, as weir.example.yaml has them", "there is no setting in it")
 	case len(s.Routes) == 0 && !doc.Wrong("routes") && !doc.Stray():
 		doc.Errorf(doc.At("routes"), "routes: {main: {from: [SOURCE], to: [DESTINATION]}}", "no route: nothing would be moved")
+		missing := func(section, hint, what string) {
+			if !doc.Has(section) && !doc.Wrong(section) {
+				doc.Errorf(doc.At(section), hint, "%s", what)
+			}
+		}
+		missing("sources", "sources: {edge: {listen: [udp://0.0.0.0:514]}}", "no source: nothing would come in")
+		missing("destinations", "destinations: {archive: {sqlite: logs.db}}", "no destination: nothing would be stored")
 	}
 	if len(s.Routes) == 0 || doc.Wrong("routes") || doc.Stray() {
 		return // what seems unused may be meant

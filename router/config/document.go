@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -150,7 +151,7 @@ func (d *Document) Has(keys ...string) bool {
 }
 
 // Wrong reports whether there is a mistake in what the given keys lead to, in any
-// of the files.
+// of the files. The keys of lists are numbers.
 func (d *Document) Wrong(keys ...string) bool {
 	return slices.ContainsFunc(d.files, func(f *file) bool { return f.root != nil && d.wrongIn(f, f.root, keys) })
 }
@@ -167,7 +168,10 @@ func (d *Document) wrongIn(f *file, n *yaml.Node, keys []string) bool {
 			return true
 		}
 	}
-	return false
+	if i, err := strconv.Atoi(keys[0]); err == nil && n.Kind == yaml.SequenceNode && i >= 0 && i < len(n.Content) {
+		return d.mistaken(f.at(n)) || d.wrongIn(f, n.Content[i], keys[1:])
+	}
+	return n.Kind == yaml.ScalarNode && d.mistaken(f.at(n)) // it stands for a list of one, or for nothing that has keys
 }
 
 // wrongAt reports whether there is a mistake at a node or in it.

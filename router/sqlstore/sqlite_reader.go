@@ -100,7 +100,7 @@ func (d *liteReader) look() ([]byte, error) {
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, fmt.Errorf("read %s: %w", d.path, err)
 	}
-	if header = header[:n]; n > 0 && !strings.HasPrefix(string(header), "SQLite format 3\x00") {
+	if header = header[:n]; n > 0 && !strings.HasPrefix(string(header), liteMagic) {
 		return nil, lookError{fmt.Errorf("%s is not a SQLite database", d.path), "give the file that a destination names with sqlite:"}
 	}
 	return header, nil

@@ -74,6 +74,17 @@ func TestADiskBufferThatTheDiskHasNoRoomForIsWarnedOf(t *testing.T) {
 	}
 }
 
+func TestWhatCannotStayFreeIsWarnedOf(t *testing.T) {
+	dir := t.TempDir()
+	if _, known := spool.Free(dir); !known {
+		t.Skip("free space is not known on this system")
+	}
+	said := warnings(t, dir, "  a: { discard: {}, buffer: { disk: 500TB, keep_free: 900TB } }\n  b: { sqlite: logs.db, retention: { keep_free: 900TB } }\n  c: { sqlite: c.db, retention: { keep_free: 1MiB } }")
+	if len(said) != 2 || !strings.HasSuffix(said[0], ": its disk buffer takes nothing") || !strings.HasPrefix(said[1], "destination b: ") || !strings.HasSuffix(said[1], "the retention cannot reach that, whatever it removes") {
+		t.Errorf("%q", said)
+	}
+}
+
 func TestLeftBuffersAreWarnedOfWithWhatIsInThem(t *testing.T) {
 	dir := t.TempDir()
 	fillSpool(t, dir, "gone", 7, 3).Close()

@@ -2,16 +2,20 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/spool"
+	"github.com/weirlog/weir/router/sqlstore"
 )
 
-// warnBuffers tells of disk buffers that cannot become as large as they may, and of those that nobody empties.
+// warnBuffers tells of disk buffers that cannot become as large as they may, of room that cannot stay free, and of disk
+// buffers that nobody empties.
 func (s *settings) warnBuffers(doc *config.Document) {
 	s.warnFree(doc)
+	s.warnRetention(doc)
 	s.warnLeft(doc)
 }
 
@@ -35,6 +39,12 @@ func (s *settings) warnFree(doc *config.Document) {
 		if all <= room {
 			continue
 		}
+		if b.KeepFree != nil && *b.KeepFree > config.Size(free)+used {
+			doc.Warnf(doc.At("destinations", e.Name, "buffer", "keep_free"), "a smaller keep_free:, or a larger file system",
+				"destination %s: %s are to stay free, but of the file system of %s only %s are (%s free, %s in use by disk buffers): its disk buffer takes nothing",
+				e.Name, about(*b.KeepFree), bufferDir(s.StateDir), about(config.Size(free)+used), about(config.Size(free)), about(used))
+			continue
+		}
 		what := "its disk buffer may take"
 		if all > b.Disk {
 			what = "its disk buffer and those before it may take"
@@ -42,6 +52,35 @@ func (s *settings) warnFree(doc *config.Document) {
 		doc.Warnf(doc.At("destinations", e.Name, "buffer", "disk"), "a smaller disk:, or a larger file system",
 			"destination %s: %s %s, but in %s there is room for %s (%s free, %s in use by them, %s of keep_free): it is full before that",
 			e.Name, what, about(all), bufferDir(s.StateDir), about(room), about(config.Size(free)), about(used), about(keep))
+	}
+}
+
+// warnRetention tells when a file system has not so much room that what the retention keeps free can ever be free.
+func (s *settings) warnRetention(doc *config.Document) {
+	for _, e := range s.Destinations {
+		c, ok := e.Value.Kind.(*sqlstore.Config)
+		if !ok || c.Retention.KeepFree <= 0 {
+			continue
+		}
+		path := c.SQLite
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.StateDir, path)
+		}
+		free, known := spool.Free(filepath.Dir(path))
+		if !known {
+			continue
+		}
+		used := config.Size(0)
+		for _, suffix := range []string{"", "-wal", "-reserve"} {
+			if info, err := os.Stat(path + suffix); err == nil {
+				used += config.Size(info.Size())
+			}
+		}
+		if has := config.Size(free) + used; c.Retention.KeepFree > has {
+			doc.Warnf(doc.At("destinations", e.Name, "retention", "keep_free"), "a smaller keep_free:, or a larger file system",
+				"destination %s: %s are to stay free, but of the file system of %s only %s would be without its database: the retention cannot reach that, whatever it removes",
+				e.Name, about(c.Retention.KeepFree), filepath.Dir(path), about(has))
+		}
 	}
 }
 

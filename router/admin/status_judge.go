@@ -17,12 +17,12 @@ const (
 	mostOfMemory = 0.9              // of the machine or the container
 )
 
-// judge lists what an operator must know now: what is lost or missed at the moment first, then what does not do its work,
+// judge lists what an operator must know now: what a stop may lose and what is lost or missed at the moment first, then what does not do its work,
 // then what will not for much longer.
 func (s *Status) judge(now time.Time) (problems, notes []Problem) {
 	j := judgement{now: now, stop: s.Stopping, problems: []Problem{}, notes: []Problem{}}
-	j.losses(s)
 	j.stopping(s)
+	j.losses(s)
 	for i := range s.Destinations {
 		j.destination(&s.Destinations[i])
 	}

@@ -7,12 +7,13 @@ func (j *judgement) stopping(s *Status) {
 	}
 	left := about(j.stop.Left)
 	for _, d := range s.Destinations {
-		inMemory := d.InFlight
+		inMemory, way := d.InFlight, "see that its database answers before that; a disk buffer (buffer: {disk: …}) keeps what a stop cannot store"
 		if d.Buffer != nil {
+			way = "see that its disk buffer takes messages again (a full disk, one that does not answer), or that its database does"
 			inMemory -= min(inMemory, d.Buffer.Messages)
 		}
 		if inMemory > 0 {
-			j.add("destination", d.Name, nil, "see that its database answers before that; a disk buffer (buffer: {disk: …}) keeps what a stop cannot store",
+			j.add("destination", d.Name, nil, way,
 				"weir stops, %s left of drain_timeout: %d messages wait for it in memory, and are lost when it does not take them by then", left, inMemory)
 		}
 		if kept := d.InFlight - inMemory; kept > 0 {

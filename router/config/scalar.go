@@ -227,17 +227,15 @@ func parseSize(text string) (size Size, hint string) {
 
 // String writes the size with the largest unit that divides it.
 func (s Size) String() string {
-	for _, u := range []string{"TiB", "GiB", "MiB", "KiB"} {
+	text := strconv.FormatInt(int64(s), 10) + "B"
+	for _, u := range []string{"TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "kB"} { // the shortest of them
 		if unit := Size(sizeUnits[u]); s >= unit && s%unit == 0 {
-			return strconv.FormatInt(int64(s/unit), 10) + u
+			if t := strconv.FormatInt(int64(s/unit), 10) + u; len(t) < len(text) {
+				text = t
+			}
 		}
 	}
-	for _, u := range []string{"TB", "GB", "MB", "kB"} {
-		if unit := Size(sizeUnits[u]); s >= unit && s%unit == 0 {
-			return strconv.FormatInt(int64(s/unit), 10) + u
-		}
-	}
-	return strconv.FormatInt(int64(s), 10) + "B"
+	return text
 }
 
 // ParseSize reads a size as the file has it: for flags.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -52,6 +53,27 @@ func (s *settings) tryListeners(doc *config.Document) {
 				break
 			}
 		}
+	}
+}
+
+// listenOn listens on all addresses of a source. Of those that cannot be had all are told in doc, and the source is nil.
+func listenOn(doc *config.Document, e *config.Entry[socket.Config], log *slog.Logger) (*socket.Source, error) {
+	c, refused := e.Value, 0 // addresses up to the last one that was refused
+	for {
+		source, err := socket.Listen(e.Name, c, log)
+		failed, ok := errors.AsType[*socket.ListenError](err)
+		switch {
+		case ok:
+			refuseListener(doc, doc.At("sources", e.Name, "listen", fmt.Sprint(refused+failed.Index)), failed.Address, failed.Err)
+			refused += failed.Index + 1
+			if c.Listen = c.Listen[failed.Index+1:]; len(c.Listen) > 0 {
+				continue
+			}
+			return nil, nil
+		case err == nil && refused > 0:
+			return nil, source.Close()
+		}
+		return source, err
 	}
 }
 

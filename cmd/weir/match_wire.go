@@ -60,14 +60,8 @@ func (s *settings) listened(sources []string) (all []listened) {
 // reach tells of sources, listeners and peers that no message on the route can have. all is
 // what the matches around m leave.
 func reach(doc *config.Document, route string, m *match, all []listened) {
-	all, ok := reachBy(doc, m.Source, glob.exact, all, func(l listened) string { return l.source }, "source", "route "+route+" takes from")
-	if !ok {
-		return
-	}
-	all, ok = reachBy(doc, m.Listener, glob.ofListener, all, func(l listened) string { return l.listener }, "listener", "there is")
-	if !ok {
-		return
-	}
+	all = reachBy(doc, m.Source, glob.exact, all, func(l listened) string { return l.source }, "source", "route "+route+" takes from")
+	all = reachBy(doc, m.Listener, glob.ofListener, all, func(l listened) string { return l.listener }, "listener", "there is")
 	if len(m.Peer) > 0 && !slices.ContainsFunc(all, func(l listened) bool { return !l.unix() }) {
 		doc.Errorf(m.Peer[0].place, "listener: or hostname:", "senders on unix sockets have no address, and no others can get here")
 	}
@@ -79,9 +73,9 @@ func reach(doc *config.Document, route string, m *match, all []listened) {
 	}
 }
 
-func reachBy(doc *config.Document, list some[glob], compile func(glob) router.Glob, all []listened, of func(listened) string, key, there string) (left []listened, ok bool) {
+func reachBy(doc *config.Document, list some[glob], compile func(glob) router.Glob, all []listened, of func(listened) string, key, there string) (left []listened) {
 	if len(list) == 0 {
-		return all, true
+		return all
 	}
 	var known []string
 	for _, l := range all {
@@ -89,7 +83,7 @@ func reachBy(doc *config.Document, list some[glob], compile func(glob) router.Gl
 			known = append(known, of(l))
 		}
 	}
-	ok = true
+	wrong := false
 	for _, g := range list {
 		p := compile(g)
 		fits := func(l listened) bool { return p.Matches([]byte(of(l))) }
@@ -99,7 +93,7 @@ func reachBy(doc *config.Document, list some[glob], compile func(glob) router.Gl
 				hint = strings.Join(known, ", ")
 			}
 			doc.Errorf(g.place, hint, "%s %s can never be: %s %s", key, asWritten(g.text), there, strings.Join(known, ", "))
-			ok = false
+			wrong = true
 			continue
 		}
 		for _, l := range all {
@@ -108,7 +102,10 @@ func reachBy(doc *config.Document, list some[glob], compile func(glob) router.Gl
 			}
 		}
 	}
-	return left, ok
+	if wrong { // what is meant in its place may leave any of them
+		return all
+	}
+	return left
 }
 
 // contradict tells of conditions that cannot hold together, where that is cheap to see. The sets

@@ -103,8 +103,8 @@ func warnMachine(doc *config.Document, needs config.Size) {
 func (s *settings) tryMemory(doc *config.Document) {
 	var all config.Size
 	for _, e := range s.Sources {
-		if doc.Wrong("sources", e.Name) || doc.Wrong("memory") {
-			return
+		if doc.Wrong("sources", e.Name) || doc.Wrong("memory") && s.Memory >= leastMemory {
+			return // it did not decode
 		}
 		least := e.Value.MaxMessage
 		if slices.ContainsFunc(e.Value.Listen, func(l string) bool { return strings.HasPrefix(l, "tcp://") || strings.HasPrefix(l, "unix://") }) {

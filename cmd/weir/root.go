@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,15 @@ func execute(args []string, in io.Reader, out, errout io.Writer) int {
 	started := false
 	var mark func(c *cobra.Command)
 	mark = func(c *cobra.Command) {
+		if accepts := c.Args; accepts != nil && !c.HasSubCommands() {
+			c.Args = func(c *cobra.Command, args []string) error {
+				err := accepts(c, args)
+				if err != nil && strings.HasPrefix(err.Error(), "unknown command ") { // says cobra.NoArgs, as if there were commands
+					err = noArguments(c, args[0])
+				}
+				return err
+			}
+		}
 		if run := c.RunE; run != nil {
 			c.RunE = func(c *cobra.Command, args []string) error {
 				started = true
@@ -83,6 +93,15 @@ func execute(args []string, in io.Reader, out, errout io.Writer) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// noArguments tells that a command takes none, and what was meant by the first one.
+func noArguments(c *cobra.Command, arg string) error {
+	_, err := os.Stat(arg)
+	if ext := filepath.Ext(arg); c.Flags().Lookup("config") != nil && (err == nil || ext == ".yaml" || ext == ".yml") {
+		return fmt.Errorf("%s takes no arguments, and the configuration with -c: -c %s", c.CommandPath(), printable(arg))
+	}
+	return fmt.Errorf("%s takes no arguments, and there is %q", c.CommandPath(), arg)
 }
 
 // A usageError is what the person at the terminal must mend: arguments or the

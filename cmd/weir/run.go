@@ -190,19 +190,25 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 		}
 	}
 	for i, e := range s.Sources {
-		source, err := socket.Listen(e.Name, e.Value, log)
-		if failed, ok := errors.AsType[*socket.ListenError](err); ok {
-			refuseListener(doc, doc.At("sources", e.Name, "listen", fmt.Sprint(failed.Index)), failed.Address, failed.Err)
-			continue
-		}
+		source, err := listenOn(doc, &e, log)
 		if err != nil {
 			return fmt.Errorf("source %s: %w", e.Name, err)
+		}
+		if source == nil {
+			continue
 		}
 		log.Info("listening", "source", e.Name, "on", source.Addrs())
 		p.sources = append(p.sources, source)
 		rc.Sources[i].Source = source
 	}
 	if doc.Err() != nil {
+		if s.Admin != nil {
+			if server, err := admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry}, log); err != nil {
+				refuseListener(doc, doc.At("admin", "listen"), s.Admin.Address(), err)
+			} else {
+				server.Close()
+			}
+		}
 		return errNotHad
 	}
 	rc.Sources = append(rc.Sources, p.more...)

@@ -21,10 +21,12 @@ func checkNames[T any](doc *config.Document, all config.Map[T]) {
 	}
 }
 
+const leastMemory = 1 << 20
+
 // wire checks what no part can check alone: limits of the whole, and the names
 // by which things hang together.
 func (s *settings) wire(doc *config.Document) {
-	if s.Memory < 1<<20 {
+	if s.Memory < leastMemory {
 		doc.Errorf(doc.At("memory"), "64MiB; at least 1MiB", "%v is too little to move messages in", s.Memory)
 	}
 	if s.DrainTimeout < time.Second {

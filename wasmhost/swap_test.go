@@ -97,7 +97,7 @@ func TestABrokenChangeLeavesTheOldModuleAtWork(t *testing.T) {
 		if v := versionOf(t, g.Filter(0)); v != "A" {
 			t.Errorf("version %s", v)
 		}
-		if p := g.part(); !p.Ready || !strings.Contains(p.Reason, want) {
+		if p := g.part(); !p.Ready || !strings.Contains(p.Reason, want) || !strings.Contains(p.Trouble, want) {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -110,7 +110,7 @@ func TestABrokenChangeLeavesTheOldModuleAtWork(t *testing.T) {
 	if changed, err := g.Reload(t.Context()); changed || err != nil {
 		t.Error(changed, err)
 	}
-	if p := g.part(); p.Reason != "" {
+	if p := g.part(); p.Reason != "" || p.Trouble != "" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -43,6 +43,12 @@ func TestSizesAndTimesHaveUnits(t *testing.T) {
 	size("4MB", 4e6)
 	size("512B", 512)
 	size("0B", 0)
+	for _, text := range []string{"0B", "900B", "900TB", "4MB", "64KiB", "1536MiB", "62500KiB"} {
+		s, err := ParseSize(text)
+		if back, backErr := ParseSize(s.String()); err != nil || backErr != nil || back != s || len(s.String()) > len(text) {
+			t.Errorf("%s is written %s", text, s)
+		}
+	}
 	span := func(text string, want time.Duration) {
 		t.Helper()
 		if got, hint := parseDuration(text); hint != "" || got != want {

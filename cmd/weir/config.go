@@ -54,6 +54,10 @@ func newSettings() *settings {
 	return s
 }
 
+func (s *settings) Check() []config.Problem {
+	return config.OddPath("state_dir", s.StateDir, "/var/lib/weir")
+}
+
 func (r *route) Check() []config.Problem {
 	var bad []config.Problem
 	if len(r.From) == 0 {

@@ -26,7 +26,7 @@ func (c Config) Check() []config.Problem {
 	if c.File == "" {
 		return []config.Problem{{Path: "file", What: "no path", Hint: "file: messages.jsonl"}}
 	}
-	return nil
+	return config.OddPath("file", c.File, "one file, which logrotate moves away; each line says whose it is, and when")
 }
 
 // A File appends messages to a file as record JSON, one a line.

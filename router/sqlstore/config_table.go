@@ -2,9 +2,11 @@ package sqlstore
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
 )
 
@@ -103,7 +105,9 @@ func (c *Config) checkTables() []config.Problem {
 		bad = append(bad, config.Problem{Path: path, What: fmt.Sprintf(format, args...), Hint: hint})
 	}
 	names, err := parseNaming(string(c.Table))
-	switch {
+	switch ref := bareRef(string(c.Table)); {
+	case ref != "":
+		bad = append(bad, config.Problem{Path: "table", Part: "$" + ref, What: "$" + ref + " is no reference", Hint: strings.Replace(string(c.Table), "$"+ref, "${"+ref+"}", 1)})
 	case err != nil:
 		bad = append(bad, badTable(string(c.Table), err))
 	case names.fixed == positionTable:
@@ -177,6 +181,18 @@ func badTable(name string, err error) config.Problem {
 		return p
 	}
 }
+
+// bareRef is a value of the message that a text names by $hostname, without the braces; "": none.
+func bareRef(text string) string {
+	for _, m := range bareDollar.FindAllStringSubmatch(text, -1) {
+		if _, err := router.ParseRef(m[1]); err == nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+var bareDollar = regexp.MustCompile(`(?:^|[^$])\$([a-z][a-z_]*)`)
 
 // goodSuffix lets by clauses of a CREATE TABLE, and nothing behind it. It keeps
 // mistakes out, not enemies.

@@ -35,6 +35,9 @@ func (c *Config) checkSession() []config.Problem {
 		return []config.Problem{{Path: "postgres", What: err.Error()}}
 	}
 	bad := c.Libpq.check(text)
+	if !c.Password.Empty() && saysPassword(text) {
+		bad = append(bad, config.Problem{Path: "password", What: "the connection string has a password as well", Hint: "say it once, here"})
+	}
 	if limit := c.statementTimeout(); limit != 0 && limit < time.Second {
 		bad = append(bad, config.Problem{Path: "statement_timeout", What: fmt.Sprintf("%s is too short", config.TimeText(limit)), Hint: "1s or more, or off"})
 	}

@@ -108,6 +108,16 @@ func says(text, name string) bool {
 	return ok
 }
 
+// saysPassword reports whether a connection string holds a password.
+func saysPassword(text string) bool {
+	if u, err := url.Parse(text); err == nil && isURL(text) {
+		if _, ok := u.User.Password(); ok {
+			return true
+		}
+	}
+	return says(text, "password")
+}
+
 // said is a setting of a connection string.
 func said(text, name string) (value string, ok bool) {
 	if isURL(text) {

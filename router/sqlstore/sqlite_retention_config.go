@@ -45,6 +45,8 @@ func (c *Config) checkCare() []config.Problem {
 		add("sqlite", "a path is wanted, and no URI of SQLite's", path)
 	case strings.HasSuffix(c.SQLite, "/") || base == "." || base == "..":
 		add("sqlite", "a directory, not a file", filepath.Join(c.SQLite, "logs.db"))
+	default:
+		bad = append(bad, config.OddPath("sqlite", c.SQLite, "one file, with retention: {age: 30d}; table: can have ${hostname} in its name")...)
 	}
 	if a := c.Retention.Age; a < 0 || a > 0 && a < minRetentionAge {
 		add("retention.age", "rows would be gone before anybody reads them", "30d; at least 1m, or off")

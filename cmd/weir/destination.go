@@ -85,9 +85,11 @@ func (d *destination) UnmarshalConfig(v *config.Value) {
 		return
 	}
 	*d = *newDestination(found[0])
-	type plain destination
-	v.Decode((*plain)(d))
+	v.Decode((*destinationKeys)(d))
 }
+
+// destinationKeys are a destination's keys, without what reads them.
+type destinationKeys destination
 
 // Keys are those by which its kind is known.
 func (d *destination) Keys() (keys []string) {

@@ -40,7 +40,7 @@ func (s *settings) wire(doc *config.Document) {
 	for _, kind := range []struct {
 		what  string
 		names []string
-	}{{"destination", s.Destinations.Names()}, {"filter", s.Filters.Names()}, {"source", s.Sources.Names()}} {
+	}{{"route", s.Routes.Names()}, {"destination", s.Destinations.Names()}, {"filter", s.Filters.Names()}, {"source", s.Sources.Names()}} {
 		for _, name := range kind.names {
 			sections[name] = kind.what
 		}

@@ -68,6 +68,13 @@ func (c *Config) Complete() {
 	}
 }
 
+// OtherNames are what other programs call the keys.
+func (*Config) OtherNames() map[string]string {
+	const scheme = "remove it: listen: [udp://0.0.0.0:514] says it"
+	return map[string]string{"address": "listen", "addr": "listen", "bind": "listen", "port": "listen", "host": "listen", "ip": "listen", "url": "listen", "path": "listen: [unix:///run/weir.sock]",
+		"type": scheme, "protocol": scheme, "transport": scheme, "network": scheme, "parser": "format", "codec": "format", "max_length": "max_message", "max_size": "max_message", "tz": "timezone", "time_zone": "timezone"}
+}
+
 // Check tells what is wrong with the settings, as far as that shows without
 // opening a socket.
 func (c *Config) Check() []config.Problem {

@@ -22,6 +22,11 @@ const (
 	minRetentionSize = 1 << 20
 )
 
+// OtherNames are what other programs call the keys.
+func (*Retention) OtherNames() map[string]string {
+	return map[string]string{"max_age": "age", "days": "age: 30d", "time": "age", "period": "age", "max_size": "size", "bytes": "size", "min_free": "keep_free", "free": "keep_free"}
+}
+
 func (r Retention) on() bool { return r != Retention{} }
 
 // checkCare looks at the settings that only SQLite has.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirlog/weir/router/config"
@@ -70,6 +71,9 @@ func (d *destination) UnmarshalConfig(v *config.Value) {
 	switch {
 	case !v.IsMap():
 		v.Errorf("{sqlite: logs.db}, or another kind: "+kindKeys(), "a destination needs to say of what kind it is")
+		return
+	case len(found) == 0 && slices.Contains(v.Keys(), "<<"):
+		v.Errorf("write the keys out, or give the whole value an anchor", "merge keys are not used here, and no other key says what kind of destination this is")
 		return
 	case len(found) == 0:
 		hint := "one of " + kindKeys()

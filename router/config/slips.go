@@ -36,9 +36,38 @@ var (
 	reference = regexp.MustCompile(`[:,\[{]\s+([^\s,\[\]{}"'#]*\$\{)`)
 	question  = regexp.MustCompile(`(?:[,\[{]\s*|:\s+)([^\s,\[\]{}"'#?]+\?)`)
 	comment   = regexp.MustCompile(`\s(#)`)
+	address   = regexp.MustCompile(`[,\[{:]\s*(\w+://\[[^\],]*\])`)
+	colons    = regexp.MustCompile(`[{,]\s*[\w-]+:\s+([^\s"'\[\]{},#&*][^"'\[\]{},#]*:\s)`)
 	noSpace   = regexp.MustCompile(`[{,]\s*[\w-]+(:)["'\[{]`)
 	noSpaceIn = regexp.MustCompile(`[{,]\s*[\w-]+(:)[\w.]+\s*[,}]`)
 )
+
+var (
+	addressEnd = regexp.MustCompile(`^\w+://\[[^\],]*\][^\s,\]}]*`)
+	anchor     = regexp.MustCompile(`(?:^|[\s\[{,])&([\w.-]+)`)
+	halves     = regexp.MustCompile(`^(?:<{7}|>{7})(?: |$)`) // of a file that a version control could not merge
+)
+
+// conflict is the first line of a merge that was left to its user.
+func (f *file) conflict() (at Place, is bool) {
+	for i, line := range f.lines {
+		if halves.MatchString(line) {
+			return Place{f, i + 1, 1}, true
+		}
+	}
+	return at, false
+}
+
+// anchorLike is an anchor of the file whose name is nearly that; "": there is none.
+func (f *file) anchorLike(name string) string {
+	var names []string
+	for _, line := range f.lines {
+		for _, m := range anchor.FindAllStringSubmatch(unquoted(line), -1) {
+			names = append(names, m[1])
+		}
+	}
+	return Typo(name, names)
+}
 
 // slip finds why a bracket seems never to be closed, from its line on: what makes
 // something else of the rest of it.
@@ -52,6 +81,8 @@ func (f *file) slip(line int, bracket string) (m Mistake, is bool) {
 		}{
 			{reference, "in [ ] and { } a value with ${…} needs quotes", "", 0},
 			{question, "in [ ] and { } a value with ? needs quotes", "", 0},
+			{address, "in [ ] and { } a value with [ ] needs quotes", "", 0},
+			{colons, "in { } a value with a colon and a space needs quotes", "", 0},
 			{noSpace, "no space behind the colon", "key: value", 1},
 			{noSpaceIn, "no space behind the colon", "key: value", 1},
 			{comment, "from # on this line is a comment, and what closes the " + bracket + " is in it", "quotes around the #, or a line of its own for the comment", 0},
@@ -62,6 +93,9 @@ func (f *file) slip(line int, bracket string) (m Mistake, is bool) {
 			}
 			if s.hint == "" {
 				s.hint = inQuotesAround(f.lines[line-1][at[2]:])
+			}
+			if s.pattern == address {
+				s.hint = `quotes around it: "` + addressEnd.FindString(src[at[2]:]) + `"`
 			}
 			return Mistake{Place: Place{f, line, utf8.RuneCountInString(src[:at[2]]) + 1 + s.behind}, What: s.what, Hint: s.hint}, true
 		}

@@ -133,6 +133,9 @@ func (d *Document) explain(f *file, text []byte, err error) Mistake {
 		line, _ = strconv.Atoi(m[1])
 		said = m[2]
 	}
+	if at, is := f.conflict(); is {
+		return Mistake{Place: at, What: "a conflict of a merge is left in the file", Hint: "one of the two halves, without the lines of <<<<<<<, ======= and >>>>>>>"}
+	}
 	if name, ok := strings.CutPrefix(said, "unknown anchor '"); ok {
 		name = strings.TrimSuffix(name, "' referenced")
 		m := Mistake{Place: f.first("*" + name), What: "no anchor is named " + name, Hint: "&" + name + " before the value it means"}
@@ -142,6 +145,8 @@ func (d *Document) explain(f *file, text []byte, err error) Mistake {
 		if m.Other = d.anchored(f, name); m.Other.file != nil {
 			m.What = "no anchor is named " + name + " in this file, and those of other files do not count"
 			m.Hint = "the value itself, or &" + name + " before it in this file"
+		} else if near := f.anchorLike(name); near != "" {
+			m.Hint = "*" + near
 		}
 		return m
 	}

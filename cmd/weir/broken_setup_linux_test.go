@@ -167,6 +167,17 @@ var brokenSetups = map[string]func(s *surroundings, args string){
 		smallDisk(s.t, abs, 1)
 		takeUp(s.t, abs)
 	},
+	"weir": func(s *surroundings, stateDir string) { // another one
+		err := os.MkdirAll(stateDir, 0o755)
+		if err == nil {
+			var other *sole
+			other, err = takeSole(stateDir)
+			s.t.Cleanup(func() { other.release() })
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	},
 	// Sockets.
 	"listen": func(s *surroundings, args string) {
 		network, at, _ := strings.Cut(args, " ")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -195,8 +196,8 @@ func TestRestartSendsNothingTwiceIntoAFile(t *testing.T) {
 	}
 }
 
-// Two weirs with one state directory do not share a disk buffer: the second refuses to start and says why.
-func TestSecondWeirRefusesTheSameDiskBuffer(t *testing.T) {
+// Two weirs do not share a state directory: the second refuses to start and says whose it is.
+func TestSecondWeirRefusesTheSameStateDirectory(t *testing.T) {
 	t.Parallel()
 	dir, other := home(t), home(t)
 	const destinations = "  archive: { sqlite: logs.db, buffer: { disk: 8MiB, keep_free: 0B } }"
@@ -214,7 +215,7 @@ func TestSecondWeirRefusesTheSameDiskBuffer(t *testing.T) {
 	if code := second.exit(); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
-	if second.lines("destination archive", "is used by another weir", filepath.Join(dir, "state/buffer/archive")) != 1 {
+	if second.lines("state_dir: "+filepath.Join(dir, "state")+": another weir uses it: weir (pid "+strconv.Itoa(p.cmd.Process.Pid)+")") != 1 {
 		t.Errorf("it said: %s", second.log)
 	}
 	p.send("in", 1, 100, 100).finished(t) // the first is not disturbed

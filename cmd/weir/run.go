@@ -135,6 +135,7 @@ func collectOften() {
 // A plant is all that runs, in the order in which it is acquired.
 type plant struct {
 	log      *slog.Logger
+	sole     *sole
 	letters  *deadletter.Store
 	host     *wasmhost.Host
 	guests   []*wasmhost.Guest
@@ -153,6 +154,14 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	p.registry.MustRegister(admin.Process(version, commit())...)
 	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
 		doc.Errorf(doc.At("state_dir"), "a directory that weir may write to", "state_dir: %v", err)
+		return errNotHad
+	}
+	if p.sole, err = takeSole(s.StateDir); err != nil {
+		hint := ""
+		if errors.Is(err, errShared) {
+			hint = "a state_dir of its own for each weir, or end the other one"
+		}
+		doc.Errorf(doc.At("state_dir"), hint, "state_dir: %s: %v", s.StateDir, err)
 		return errNotHad
 	}
 	letters := make(chan error, 1)
@@ -352,6 +361,7 @@ func (p *plant) close() error {
 	if p.letters != nil {
 		errs = append(errs, p.letters.Close())
 	}
+	errs = append(errs, p.sole.release())
 	*p = plant{log: p.log, router: p.router}
 	return errors.Join(errs...)
 }

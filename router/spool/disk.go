@@ -1,10 +1,12 @@
 package spool
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // disk is a directory of segments. The second implementation fails on demand.
@@ -47,7 +49,10 @@ func openDirectory(path string) (*directory, error) {
 	}
 	if err := lock(self); err != nil {
 		self.Close()
-		return nil, fmt.Errorf("%s is used by another weir: %w", path, err)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s is used by another weir", path)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return &directory{path, self}, nil
 }

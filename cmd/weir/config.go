@@ -98,6 +98,7 @@ func addConfigFlag(c *cobra.Command) {
 func loadSettings(c *cobra.Command) (*settings, *config.Document) {
 	s := newSettings()
 	opts := config.Options{NotYet: notYet, Stdin: c.InOrStdin()}
+	opts.Width, _ = terminalSize(c.ErrOrStderr())
 	var doc *config.Document
 	if paths := configPaths(c); paths != nil {
 		doc = config.Load(s, opts, paths...)

@@ -23,6 +23,8 @@ type Options struct {
 	Verbatim bool
 	// Stdin is what the path "-" reads; nil: it is refused.
 	Stdin io.Reader
+	// Width is how many columns there are for lines that mistakes quote; 0: as many as they take.
+	Width int
 }
 
 // A Document is what was read from all files, with the mistakes found so far.
@@ -70,7 +72,7 @@ func newDocument(into any, opts Options) *Document {
 }
 
 func (d *Document) open(name string) *file {
-	f := &file{name: name}
+	f := &file{name: name, width: d.opts.Width}
 	d.files = append(d.files, f)
 	return f
 }

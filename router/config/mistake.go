@@ -38,13 +38,21 @@ func (m Mistake) String() string {
 	return b.String()
 }
 
-// widest is how much of a long line is shown.
-const widest = 120
+// Of a long line so many bytes are shown, on a narrow terminal fewer.
+const (
+	widest    = 120
+	narrowest = 24
+	margins   = 6 // columns of a quoted line beside them: four blanks, … at both ends
+)
 
 // quote writes the line and a caret under the column.
 func (p Place) quote(b *strings.Builder) {
 	if p.file == nil || p.Line < 1 || p.Line > len(p.file.lines) {
 		return
+	}
+	widest := widest
+	if p.file.width > 0 {
+		widest = min(widest, max(narrowest, p.file.width-margins))
 	}
 	line := p.file.lines[p.Line-1]
 	before := len(line) // bytes before the caret

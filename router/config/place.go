@@ -35,6 +35,7 @@ func (p Place) Resolve(path string) string {
 // A file is one YAML file.
 type file struct {
 	name    string
+	width   int // Options.Width
 	lines   []string
 	root    *yaml.Node       // its top-level mapping; nil when it is empty or broken
 	broken  bool             // could not be read

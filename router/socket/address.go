@@ -63,6 +63,12 @@ func parseAddress(text string) (a address, hint string, err error) {
 	host, port := rest[:i], rest[i+1:]
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
+		if strings.HasPrefix(host, "[") && !strings.Contains(host, "]") {
+			return a, scheme + "://" + host + "]:5514", errors.New("the ] behind the address is missing")
+		}
+		if strings.Trim(port, "-0123456789") != "" {
+			return a, "its number, such as 514", fmt.Errorf("%q is no port: names are not looked up", port)
+		}
 		return a, "1 to 65535", fmt.Errorf("%q is no port", port)
 	}
 	switch host {
@@ -73,6 +79,8 @@ func parseAddress(text string) (a address, hint string, err error) {
 	}
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		host = host[1 : len(host)-1]
+	} else if strings.HasPrefix(host, "[") {
+		return a, fmt.Sprintf("%s://%s]:%s", scheme, host, port), errors.New("the ] behind the address is missing")
 	} else if strings.Contains(host, ":") {
 		return a, fmt.Sprintf("%s://[%s]:%s", scheme, host, port), errors.New("an IPv6 address without brackets")
 	}

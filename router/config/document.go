@@ -35,9 +35,10 @@ type Document struct {
 	places   map[string]spot
 	mistakes []Mistake
 	told     map[told]bool
-	tops     []string // keys at the top, to know files of other programs by
-	stray    bool     // there are keys at the top, or sections, that are out of place
-	revealed []string // pairs: what a ${file:…} gave, and what to show for it
+	tops     []string  // keys at the top, to know files of other programs by
+	stray    bool      // there are keys at the top, or sections, that are out of place
+	idle     []Mistake // of settings without the one that they go with
+	revealed []string  // pairs: what a ${file:…} gave, and what to show for it
 }
 
 // told is what keeps a mistake from being told twice: an alias is decoded more
@@ -54,6 +55,7 @@ func Parse(into any, opts Options, name string, text []byte) *Document {
 	f.split(text)
 	d.parse(f, text)
 	d.decode(into)
+	d.tellIdle()
 	return d
 }
 

@@ -89,7 +89,7 @@ func idle(f field, list []field) bool {
 }
 
 // together refuses settings that are written without the one that they go with,
-// where nothing is said of them yet.
+// where nothing is said of them in the end: the whole that they are part of may say it better.
 func (d *decoder) together(f *file, n *yaml.Node, path string, out reflect.Value) {
 	if out.Kind() != reflect.Struct || n.Kind != yaml.MappingNode {
 		return
@@ -97,11 +97,21 @@ func (d *decoder) together(f *file, n *yaml.Node, path string, out reflect.Value
 	list := fieldsOf(out, nil)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := slices.IndexFunc(list, func(k field) bool { return k.name == n.Content[i].Value })
-		if k < 0 || !idle(list[k], list) || d.doc.mistaken(f.at(n.Content[i+1])) {
+		if k < 0 || !idle(list[k], list) {
 			continue
 		}
 		if _, written := d.doc.places[path+list[k].with+sep]; !written {
-			d.fail(f, n.Content[i+1], "leave it out", "%s has no effect without %s", list[k].name, list[k].with)
+			what := fmt.Sprintf("%s has no effect without %s", list[k].name, list[k].with)
+			d.doc.idle = append(d.doc.idle, Mistake{Place: f.at(n.Content[i+1]), What: what, Hint: "leave it out"})
+		}
+	}
+}
+
+// tellIdle tells what together found.
+func (d *Document) tellIdle() {
+	for _, m := range d.idle {
+		if !d.mistaken(m.Place) {
+			d.add(m)
 		}
 	}
 }

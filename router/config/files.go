@@ -48,6 +48,7 @@ func Load(into any, opts Options, paths ...string) *Document {
 		}
 	}
 	d.decode(into)
+	d.tellIdle()
 	return d
 }
 

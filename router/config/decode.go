@@ -184,7 +184,7 @@ func (d *decoder) decodeAs(f *file, n *yaml.Node, path string, out reflect.Value
 			n = &yaml.Node{Kind: yaml.MappingNode, Line: n.Line, Column: n.Column}
 		}
 		if n.Kind != yaml.MappingNode {
-			return d.fail(f, n, structHint(n, path), "%s: want keys and values, got %s", words(path), describe(n))
+			return d.fail(f, n, structHint(n, path, out), "%s: want keys and values, got %s", words(path), describe(n))
 		}
 		ok := d.fields(f, n, path, out, map[string]Place{})
 		if !d.strange[n] {
@@ -344,6 +344,8 @@ func (d *decoder) list(f *file, n *yaml.Node, path string, out reflect.Value) bo
 		hint := otherHint(n, path)
 		if n.Kind == yaml.ScalarNode && n.Tag != "!!null" && !strings.ContainsAny(n.Value, "\n,[]{}") {
 			hint = "[" + n.Value + "]"
+		} else if all := strings.FieldsFunc(n.Value, func(r rune) bool { return r == ',' || r == ' ' }); n.Kind == yaml.ScalarNode && len(all) > 1 && !strings.ContainsAny(n.Value, "\n[]{}") {
+			hint = "[" + strings.Join(all, ", ") + "]"
 		}
 		return d.fail(f, n, hint, "%s: want a list, got %s", words(path), describe(n))
 	}

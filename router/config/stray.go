@@ -256,12 +256,19 @@ func (d *decoder) aliased() bool {
 }
 
 // structHint is the way out where keys and values are wanted.
-func structHint(n *yaml.Node, path string) string {
+func structHint(n *yaml.Node, path string, out reflect.Value) string {
 	switch n.Value {
 	case "off", "no", "false", "none", "null":
 		return "no " + last(path) + ": at all"
 	case "on", "yes", "true":
 		return "{}"
+	}
+	for _, k := range fieldsOf(out, nil) { // the first setting that could have such a value
+		_, noSize := parseSize(n.Value)
+		_, noTime := parseDuration(n.Value)
+		if n.Kind == yaml.ScalarNode && (k.value.Type() == sizeType && noSize == "" || k.value.Type() == durationType && noTime == "") {
+			return "{" + k.name + ": " + n.Value + "}"
+		}
 	}
 	return ""
 }

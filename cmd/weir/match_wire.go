@@ -210,12 +210,35 @@ func (s *settings) warnMatches(doc *config.Document) {
 		doc.Warnf(e.Place, "a route for the rest: from: ["+e.Name+"] and else: true", "source %s: what %s is counted as unrouted and stored nowhere", e.Name, missed)
 	}
 	s.warnElse(doc)
+	s.warnTwice(doc)
 	for _, r := range s.Routes {
 		if r.Value.Match == nil {
 			continue
 		}
 		if r.Value.Match.forRouter() == nil {
 			doc.Warnf(r.Value.Match.place, "leave match out", "route %s: this match takes everything", r.Name)
+		}
+	}
+}
+
+// warnTwice tells of a route whose messages another one brings to the same destination anyway. What filters leave, or
+// make of it, is not known.
+func (s *settings) warnTwice(doc *config.Document) {
+	everything := func(r route) bool { return !r.Else && len(r.Filters) == 0 && (r.Match == nil || takeAll([]route{r})) }
+	for k, r := range s.Routes {
+		for i, to := range r.Value.To {
+			if d := s.Destinations.Get(to); d == nil || d.kind == nil || d.kind.key == "discard" || r.Value.Else || len(r.Value.Filters) > 0 {
+				continue
+			}
+			for n, all := range s.Routes {
+				from := slices.IndexFunc(r.Value.From, func(name string) bool { return slices.Contains(all.Value.From, name) })
+				if n == k || from < 0 || !everything(all.Value) || everything(r.Value) && k < n || !slices.Contains(all.Value.To, to) {
+					continue
+				}
+				doc.Warnf(doc.At("routes", r.Name, "to", fmt.Sprint(i)), "another destination, or match: on route "+all.Name,
+					"route %s: what it brings from source %s to %s is stored there twice: route %s brings everything", r.Name, r.Value.From[from], to, all.Name)
+				break
+			}
 		}
 	}
 }

@@ -22,6 +22,7 @@ type PgBouncer struct {
 	program, dir string
 	server       *PostgresServer
 	process      *exec.Cmd
+	settled      chan struct{} // closed when process was waited for
 }
 
 // NewPgBouncer starts one, which ends with the test. Sessions are the connections that
@@ -98,10 +99,11 @@ func (b *PgBouncer) Start(t testing.TB) {
 	c.Dir = b.dir
 	c.SysProcAttr = serverAttr(b.server.as)
 	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
+	settled, err := launch(c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	b.process = c
+	b.process, b.settled = c, settled
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		conn, err := pgconn.Connect(ctx, b.DSN("postgres"))
@@ -126,6 +128,6 @@ func (b *PgBouncer) Stop() {
 		return
 	}
 	b.process.Process.Signal(syscall.SIGKILL)
-	b.process.Wait()
+	<-b.settled
 	b.process = nil
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,11 +162,10 @@ func (s *PostgresServer) start() error {
 	defer log.Close()
 	c := s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-k", s.dir)
 	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
+	settled, err := launch(c)
+	if err != nil {
 		return err
 	}
-	settled := make(chan struct{})
-	go func() { c.Wait(); close(settled) }()
 	s.process, s.settled = c, settled
 	for end := time.Now().Add(30 * time.Second); ; {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -185,6 +185,23 @@ func (s *PostgresServer) start() error {
 			return fmt.Errorf("postgres did not start: %w", err)
 		}
 	}
+}
+
+// launch starts a server that is to die with us: with the thread that has started it, says the kernel, so that
+// one stays its own. settled is closed when the server has ended and was waited for.
+func launch(c *exec.Cmd) (settled chan struct{}, err error) {
+	settled = make(chan struct{})
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.Start()
+		if started <- err; err == nil {
+			c.Wait()
+			close(settled)
+		}
+	}()
+	return settled, <-started
 }
 
 func (s *PostgresServer) stop(mode StopMode) {

@@ -197,7 +197,9 @@ func TestSQLiteShortReadersDoNotMakeTheWALGrow(t *testing.T) {
 		}
 		most = n
 	}
-	t.Errorf("the WAL has grown to %d bytes", most)
+	if most > liteWALBytes { // else SQLite found moments to begin it anew, which keeps the file's size
+		t.Errorf("the WAL has grown to %d bytes", most)
+	}
 }
 
 // Field case C27: readers do not disturb, and who locks the file is waited for.

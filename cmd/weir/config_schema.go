@@ -1,12 +1,12 @@
 package main
 
 import (
+	_ "embed"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	example "github.com/weirlog/weir"
 	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/admin"
 	"github.com/weirlog/weir/router/config"
@@ -41,17 +41,22 @@ func newConfigExampleCommand() *cobra.Command {
 		Short: "Print a configuration with every setting, its default, and what it means",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := io.WriteString(c.OutOrStdout(), example.Example)
+			_, err := io.WriteString(c.OutOrStdout(), example)
 			return err
 		},
 	}
 }
 
+// example is the file that shows every setting; what stands at the top of the tree is a link to it.
+//
+//go:embed weir.example.yaml
+var example string
+
 // configSchema is the JSON Schema of a configuration file.
 func configSchema() []byte {
 	s := newSettings()
 	s.Admin = &admin.Config{Listen: admin.DefaultListen}
-	return config.Schema(s, config.SchemaOptions{Example: example.Example, Names: goodName.String()})
+	return config.Schema(s, config.SchemaOptions{Example: example, Names: goodName.String()})
 }
 
 // Forms implements config.Former.

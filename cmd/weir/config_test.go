@@ -16,7 +16,7 @@ import (
 )
 
 // exampleFile is the file that shows every setting.
-const exampleFile = "../../weir.example.yaml"
+const exampleFile = "weir.example.yaml"
 
 func TestExampleIsAConfiguration(t *testing.T) {
 	s := newSettings()

@@ -26,6 +26,8 @@ type told struct {
 	lossTold time.Time
 	full     error // why the disk buffer takes nothing; nil: it does
 	fullFrom time.Time
+	fullTold time.Time     // when it was last told that it takes nothing
+	fullSaid bool          // of this time
 	grown    growth        // of the disk buffer when the destination began to wait
 	back     atomic.Uint64 // messages that the destination had committed and lost
 	retries  atomic.Uint64 // attempts that failed
@@ -92,28 +94,33 @@ func (w *writer) held(grown growth) []any {
 	return out
 }
 
-// cannotFill says that the disk buffer took nothing.
+// cannotFill says that the disk buffer took nothing: at once, then at most once a minute. A destination that is slower
+// than its senders leaves the buffer full for a moment many times a second.
 func (t *told) cannotFill(w *writer, err error) {
 	now := time.Now()
 	t.mu.Lock()
-	first := t.full == nil
-	if first {
-		t.fullFrom = now
+	if t.full == nil {
+		t.fullFrom, t.fullSaid = now, false
 	}
 	t.full = err
+	due := !t.fullSaid && (t.fullTold.IsZero() || now.Sub(t.fullTold) >= time.Minute)
+	if due {
+		t.fullSaid, t.fullTold = true, now
+	}
+	since := t.fullFrom
 	t.mu.Unlock()
-	if first {
-		w.log.Warn("disk buffer takes nothing; its sources wait", append([]any{"destination", w.outlet.name, "error", err}, w.held(growth{at: now})...)...)
+	if due {
+		w.log.Warn("disk buffer takes nothing; its sources wait", append([]any{"destination", w.outlet.name, "error", err, "for", now.Sub(since).Round(time.Millisecond)}, w.held(growth{at: now})...)...)
 	}
 }
 
-// fills says that the disk buffer took something.
+// fills says that the disk buffer took something, if it was told that it did not.
 func (t *told) fills(w *writer) {
 	t.mu.Lock()
-	was, since := t.full, t.fullFrom
+	was, said, since := t.full, t.fullSaid, t.fullFrom
 	t.full = nil
 	t.mu.Unlock()
-	if was != nil {
+	if was != nil && said {
 		w.log.Info("disk buffer works again", "destination", w.outlet.name, "after", time.Since(since).Round(time.Millisecond))
 	}
 }

@@ -1,7 +1,10 @@
 package routertest
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,5 +64,49 @@ func TestAStopTellsWhatWaitsAndForHowLong(t *testing.T) {
 		}
 		close(answers)
 		<-ended
+	})
+}
+
+// A destination that is slower than its senders leaves its disk buffer full for moments: told once a minute (C06). One that
+// is full for good is told, too, when that begins within such a minute.
+func TestADiskBufferThatIsFullForMomentsIsToldSparingly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		began := time.Now()
+		spool := NewSpool()
+		spool.Fails = func(op string) error {
+			at := time.Since(began)
+			if op == "append" && (at > 150*time.Second || at%(100*time.Millisecond) < 70*time.Millisecond) {
+				return router.ErrSpoolFull
+			}
+			return nil
+		}
+		src := Func(func(ctx context.Context, in router.Inlet) error {
+			for n := 1; ctx.Err() == nil; n++ {
+				deliverNumbered(t, context.Background(), in, n, n, oneHost, func(bool) {})
+				time.Sleep(50 * time.Millisecond)
+			}
+			return nil
+		})
+		_, stop := run(t, router.Config{Drain: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Sources:      []router.SourceConfig{{Name: "s", MaxMessage: 100, Source: src}},
+			Destinations: []router.DestinationConfig{{Name: "d", Destination: &Recorder{}, Flush: quick, Spool: spool}},
+			Routes:       []router.Route{{Name: "r", From: []string{"s"}, To: []string{"d"}}},
+		})
+		told := func(want int, when string) {
+			t.Helper()
+			synctest.Wait()
+			if n := strings.Count(log.String(), "takes nothing"); n != want {
+				t.Errorf("told %d times, want %d, %s:\n%s", n, want, when, log.String())
+			}
+		}
+		time.Sleep(149 * time.Second)
+		told(3, "after two minutes and a half of moments")
+		if n := strings.Count(log.String(), "works again"); n != 3 {
+			t.Errorf("%d times it works again:\n%s", n, log.String())
+		}
+		time.Sleep(60 * time.Second)
+		told(4, "when it has been full for good for a minute")
+		stop()
 	})
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/routertest"
 )
 
 // hostile loads a guest of testdata/hostile, on a short leash.
-func hostile(t *testing.T, name string, edit ...func(*Config)) (*Guest, *logText) {
+func hostile(t *testing.T, name string, edit ...func(*Config)) (*Guest, *routertest.Transcript) {
 	t.Helper()
 	return loadFile(t, filepath.Join("hostile", name+".wat"), append([]func(*Config){func(c *Config) { c.Time = 20 * time.Millisecond }}, edit...)...)
 }

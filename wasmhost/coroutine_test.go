@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/routertest"
 )
 
 // programOf builds a guest of testdata as a program, whose _start is run: .c, or a folder with a Go program.
@@ -39,7 +40,7 @@ func programOf(t testing.TB, name string) string {
 }
 
 // loadProgram builds and loads a program of testdata on a host of its own.
-func loadProgram(t testing.TB, name string, edit ...func(*Config)) (*Guest, *logText) {
+func loadProgram(t testing.TB, name string, edit ...func(*Config)) (*Guest, *routertest.Transcript) {
 	t.Helper()
 	h, log := open(t)
 	return load(t, h, settings(programOf(t, name), edit...)), log

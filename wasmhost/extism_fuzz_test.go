@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/routertest"
 )
 
 // extismScript is the least of plug-ins: the functions that it could call are called for it.
@@ -79,7 +80,7 @@ func FuzzExtismOffsets(f *testing.F) {
 	})
 }
 
-func load1(f *testing.F) (*Guest, *logText) {
+func load1(f *testing.F) (*Guest, *routertest.Transcript) {
 	h, log := open(f)
 	return load(f, h, settings(wat(f, extismScript), func(c *Config) { c.Memory = 256 << 10; c.Config = []byte(`{"k":"value"}`) })), log
 }

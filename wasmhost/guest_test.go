@@ -1,7 +1,6 @@
 package wasmhost
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/routertest"
 )
 
 // wat assembles WebAssembly text.
@@ -76,28 +76,10 @@ func wasmOf(t testing.TB, source string) string {
 	return out
 }
 
-// logText keeps what is logged.
-type logText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // open makes a host that logs into a text.
-func open(t testing.TB) (*Host, *logText) {
+func open(t testing.TB) (*Host, *routertest.Transcript) {
 	t.Helper()
-	text := &logText{}
+	text := &routertest.Transcript{}
 	h, err := Open(t.Context(), Options{Log: slog.New(slog.NewTextHandler(text, &slog.HandlerOptions{Level: slog.LevelDebug - 4}))})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +114,7 @@ func load(t testing.TB, h *Host, c Config) *Guest {
 }
 
 // loadFile builds and loads a guest of testdata on a host of its own.
-func loadFile(t testing.TB, name string, edit ...func(*Config)) (*Guest, *logText) {
+func loadFile(t testing.TB, name string, edit ...func(*Config)) (*Guest, *routertest.Transcript) {
 	t.Helper()
 	h, log := open(t)
 	return load(t, h, settings(wasmOf(t, filepath.Join("testdata", name)), edit...)), log

@@ -28,7 +28,7 @@ var (
 // bounds, and a route beside it misses nothing.
 func TestHostileModulesThroughARunningRouter(t *testing.T) {
 	before := runtime.NumGoroutine()
-	log := &logText{}
+	log := &routertest.Transcript{}
 	h := compiling(t, cacheDir(t), func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
 	handful := *hostileModules == 0
 	corpus := hostileCorpus(t, *hostileSeed, max(len(victims), *hostileModules/2))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -143,24 +141,6 @@ func TestColumnsAreTyped(t *testing.T) {
 	}
 }
 
-// lines collects what a program writes.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // The whole program follows a destination that is written beside it, in both
 // databases, and ends well by Ctrl-C and when nobody reads its output any more.
 func TestLogsFollowsARunningDestination(t *testing.T) {
@@ -175,10 +155,10 @@ func TestLogsFollowsARunningDestination(t *testing.T) {
 				text = "postgres: '" + dsn + "'"
 			}
 			os.WriteFile(filepath.Join(dir, "weir.yaml"), fmt.Appendf(nil, "state_dir: .\nsources: {edge: {listen: [unix://weir.sock]}}\ndestinations: {db: {%s}}\nroutes: {main: {from: [edge], to: [db]}}\n", text), 0o600)
-			follow := func() (*exec.Cmd, *lines, io.ReadCloser) {
+			follow := func() (*exec.Cmd, *routertest.Transcript, io.ReadCloser) {
 				c := exec.Command("weir", "logs", "-f", "-n", "1")
 				c.Dir = dir
-				errout := &lines{}
+				errout := &routertest.Transcript{}
 				c.Stderr = errout
 				out, err := c.StdoutPipe()
 				if err == nil {
@@ -191,7 +171,7 @@ func TestLogsFollowsARunningDestination(t *testing.T) {
 				return c, errout, out
 			}
 			first, told, out := follow()
-			shown := &lines{}
+			shown := &routertest.Transcript{}
 			copied := make(chan struct{})
 			go func() { io.Copy(shown, out); close(copied) }()
 			within(t, time.Minute, func() bool { return strings.Contains(told.String(), "waiting: there is no") }, told.String)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -19,6 +17,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/weirlog/weir/router/routertest"
 )
 
 // A program is a weir that runs in a directory of its own, as an operator has it: a configuration file, a socket that is
@@ -27,7 +27,7 @@ type program struct {
 	t    *testing.T
 	dir  string
 	cmd  *exec.Cmd
-	log  *transcript
+	log  *routertest.Transcript
 	done chan struct{}
 }
 
@@ -81,7 +81,7 @@ func launch(t *testing.T, dir, exe string) *program {
 	if exe == "" {
 		exe = "weir"
 	}
-	p := &program{t: t, dir: dir, cmd: exec.Command(exe, "run", "-c", "weir.yaml"), log: &transcript{}, done: make(chan struct{})}
+	p := &program{t: t, dir: dir, cmd: exec.Command(exe, "run", "-c", "weir.yaml"), log: &routertest.Transcript{}, done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -203,24 +203,6 @@ func (p *program) metric(name string, labels ...string) float64 {
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	within(t, patience, so, func() string { return "it never came to this: " + what })
-}
-
-// A transcript is what a program wrote.
-type transcript struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (w *transcript) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(b)
-}
-
-func (w *transcript) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.String()
 }
 
 // A feeder writes numbered messages into the socket, as fast as they are taken. It never sends one again.

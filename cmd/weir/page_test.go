@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weirlog/weir/router/routertest"
 )
 
 // A page of the manual is typed from its first block to its last, in a folder of its own, in two terminals. What stands
@@ -36,25 +36,7 @@ type page struct {
 type terminal struct {
 	cmd    *exec.Cmd
 	ended  chan error
-	screen screen
-}
-
-// A screen is what a terminal shows.
-type screen struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
+	screen routertest.Transcript
 }
 
 var fence = regexp.MustCompile("(?ms)^```([a-z]+) ?([^\n]*)\n(.*?)^```$")

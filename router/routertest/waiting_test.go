@@ -1,7 +1,6 @@
 package routertest
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -71,7 +70,7 @@ func TestAStopTellsWhatWaitsAndForHowLong(t *testing.T) {
 // is full for good is told, too, when that begins within such a minute.
 func TestADiskBufferThatIsFullForMomentsIsToldSparingly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log Transcript
 		began := time.Now()
 		spool := NewSpool()
 		spool.Fails = func(op string) error {

@@ -1,7 +1,6 @@
 package socket
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,25 +96,8 @@ type flow struct {
 	cancel context.CancelFunc
 	done   chan error
 	ended  bool
-	log    *lockedBuffer
+	log    *routertest.Transcript
 	tails  atomic.Pointer[router.Tails]
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
 }
 
 type flowOptions struct {
@@ -135,7 +117,7 @@ func start(t testing.TB, o flowOptions, edit func(*Config)) *flow {
 	if bad := c.Check(); bad != nil {
 		t.Fatal(bad)
 	}
-	f := &flow{t: t, store: &store{open: make(chan struct{}), arrived: make(chan struct{}, 1)}, done: make(chan error, 1), log: &lockedBuffer{}}
+	f := &flow{t: t, store: &store{open: make(chan struct{}), arrived: make(chan struct{}, 1)}, done: make(chan error, 1), log: &routertest.Transcript{}}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	var err error
 	if f.src, err = Listen("edge", c, log); err != nil {

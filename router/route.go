@@ -16,9 +16,6 @@ type Route struct {
 	To      []string // names of destinations
 }
 
-// choosy reports whether the route may leave messages of its sources to others.
-func (rt *Route) choosy() bool { return rt.Match != nil || rt.Else }
-
 // A Stage is a filter's place in a chain. Filters has one instance for each
 // lane; a filter that keeps state has the same one in every lane and takes turns.
 type Stage struct {

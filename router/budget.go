@@ -47,8 +47,7 @@ type waiter struct {
 // is room or ctx ends.
 func (g *budget) take(ctx context.Context, claims []claim, size int) error {
 	g.mu.Lock()
-	if !g.blocked(claims) && g.fits(claims, size) {
-		g.add(claims, size)
+	if g.grant(claims, size) {
 		g.mu.Unlock()
 		return nil
 	}
@@ -76,11 +75,7 @@ func (g *budget) take(ctx context.Context, claims []claim, size int) error {
 func (g *budget) try(claims []claim, size int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.blocked(claims) || !g.fits(claims, size) {
-		return false
-	}
-	g.add(claims, size)
-	return true
+	return g.grant(claims, size)
 }
 
 // grow is take without waiting or a turn; with overdraw it takes what is not there.
@@ -118,8 +113,7 @@ func (g *budget) admit() {
 	}
 	for i := 0; i < len(g.waiting); {
 		w := g.waiting[i]
-		if !g.blocked(w.claims) && g.fits(w.claims, w.size) {
-			g.add(w.claims, w.size)
+		if g.grant(w.claims, w.size) {
 			g.waiting = slices.Delete(g.waiting, i, i+1)
 			close(w.ready)
 			continue
@@ -127,6 +121,15 @@ func (g *budget) admit() {
 		g.lack(w)
 		i++
 	}
+}
+
+// grant reserves size bytes if there is room and nobody waits for it.
+func (g *budget) grant(claims []claim, size int) bool {
+	if g.blocked(claims) || !g.fits(claims, size) {
+		return false
+	}
+	g.add(claims, size)
+	return true
 }
 
 func (g *budget) fits(claims []claim, size int) bool {

@@ -63,7 +63,7 @@ func TestSizesAndTimesHaveUnits(t *testing.T) {
 		size(s.String(), s)
 	}
 	for _, d := range []time.Duration{time.Microsecond, 90 * time.Second, 720 * time.Hour, 1500 * time.Millisecond} {
-		span(durationText(d), d)
+		span(TimeText(d), d)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestNearestNames(t *testing.T) {
 	known := []string{"flush_lines", "flush_bytes", "table", "to", "from"}
 	check := func(name, want string) {
 		t.Helper()
-		if got := nearest(name, known); got != want {
+		if got := Nearest(name, known); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}

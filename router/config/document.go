@@ -120,7 +120,7 @@ func (d *Document) Warnf(p Place, hint, format string, args ...any) {
 
 // Unknown adds the mistake of a name that is not one of known, and suggests the nearest.
 func (d *Document) Unknown(p Place, what, name string, known []string) {
-	hint := suggest(name, known)
+	hint := Suggest(name, known)
 	if hint == "" {
 		hint = "there is none; add it"
 	}

@@ -26,14 +26,14 @@ func (m Mistake) String() string {
 	if m.Warning {
 		b.WriteString("warning: ")
 	}
-	b.WriteString(redact(m.What))
+	b.WriteString(Redact(m.What))
 	m.Place.quote(&b)
 	if m.Other.file != nil {
 		b.WriteString("\n  the other one is " + m.Other.String())
 		m.Other.quote(&b)
 	}
 	if m.Hint != "" {
-		b.WriteString("\n  try: " + redact(m.Hint))
+		b.WriteString("\n  try: " + Redact(m.Hint))
 	}
 	return b.String()
 }

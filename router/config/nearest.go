@@ -2,14 +2,10 @@ package config
 
 import "strings"
 
-// Suggest is the way out for a name that is not one of known: the nearest one, or
-// all of them when none is near.
-func Suggest(name string, known []string) string { return suggest(name, known) }
-
-// suggest is the way out for a name that is not one of known: the nearest one,
+// Suggest is the way out for a name that is not one of known: the nearest one,
 // or all of them when none is near.
-func suggest(name string, known []string) string {
-	if near := nearest(name, known); near != "" {
+func Suggest(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
 		return near
 	}
 	switch len(known) {
@@ -20,9 +16,6 @@ func suggest(name string, known []string) string {
 	}
 	return strings.Join(known[:len(known)-1], ", ") + " or " + known[len(known)-1]
 }
-
-// Nearest is the name of known that is most like name, or "" when none is near.
-func Nearest(name string, known []string) string { return nearest(name, known) }
 
 // Typo is the name of known that somebody meant who wrote name: one or two edits
 // away, or the same but for what one of them has more of the word. "" when there is none.
@@ -48,8 +41,8 @@ func Typo(name string, known []string) string {
 	return ""
 }
 
-// nearest is the name that is most like name, or "" when none is near.
-func nearest(name string, known []string) string {
+// Nearest is the name of known that is most like name, or "" when none is near.
+func Nearest(name string, known []string) string {
 	best, least := "", max(1, min(len(name), 40)/3)+1
 	for _, k := range known {
 		d := distance(fold(name), fold(k))

@@ -26,9 +26,7 @@ var secretKey = regexp.MustCompile(`(?i)password|passwd|passphrase|secret|token|
 
 // Redact hides the passwords in a text: in URLs and behind password=. References such as
 // ${file:/run/secrets/pg} stay: they are no secret.
-func Redact(s string) string { return redact(s) }
-
-func redact(s string) string {
+func Redact(s string) string {
 	out, _ := hideAll(inTexts, s, 0)
 	return out
 }

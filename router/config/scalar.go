@@ -49,7 +49,7 @@ func (d *decoder) scalar(f *file, n *yaml.Node, path string, out reflect.Value, 
 	case out.Type() == durationType:
 		t, hint := parseDuration(text)
 		if hint != "" {
-			return wrong(opt.unitHint(hint, text, durationText(time.Duration(out.Int())), "d", "h", "m", "s"))
+			return wrong(opt.unitHint(hint, text, TimeText(time.Duration(out.Int())), "d", "h", "m", "s"))
 		}
 		out.SetInt(int64(t))
 	case out.Kind() == reflect.String:
@@ -309,10 +309,7 @@ func splitUnit(s string) (number, unit string) {
 }
 
 // TimeText writes a time as a file has it: 48h, 1s, 50ms.
-func TimeText(t time.Duration) string { return durationText(t) }
-
-// durationText writes a time as the file has it.
-func durationText(t time.Duration) string {
+func TimeText(t time.Duration) string {
 	if t == 0 {
 		return "0s"
 	}

@@ -51,7 +51,7 @@ const mostHinted = 16
 
 // unknown notes a key that is none.
 func (d *decoder) unknown(s stray) {
-	if secret := secretKey.MatchString(nearest(s.key.Value, s.names())); secret && s.val.Kind == yaml.AliasNode {
+	if secret := secretKey.MatchString(Nearest(s.key.Value, s.names())); secret && s.val.Kind == yaml.AliasNode {
 		s.f.hideLines(s.val.Alias)
 	} else if secret {
 		s.f.hide(s.val.Value)
@@ -125,11 +125,11 @@ func (d *decoder) explainStray(s *stray) (what, hint string) {
 		}
 		return fmt.Sprintf("key %q%s", name, where), near + far
 	}
-	if hint = nearest(name, s.names()); hint == "" {
+	if hint = Nearest(name, s.names()); hint == "" {
 		if len(s.known) > mostHinted {
 			return what, fmt.Sprintf("remove it, or one of the %d keys that weir.example.yaml shows there", len(s.known))
 		}
-		hint = suggest(name, s.names())
+		hint = Suggest(name, s.names())
 	}
 	return what, hint
 }

@@ -123,5 +123,5 @@ func OneOf(path, value string, words ...string) []Problem {
 			return nil
 		}
 	}
-	return []Problem{{Path: path, What: fmt.Sprintf("unknown word %q", value), Hint: suggest(value, words), Words: words}}
+	return []Problem{{Path: path, What: fmt.Sprintf("unknown word %q", value), Hint: Suggest(value, words), Words: words}}
 }

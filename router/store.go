@@ -17,25 +17,21 @@ type attempt struct {
 // ended, or because it is to be read from the disk again.
 func (w *writer) store(ctx context.Context, t transaction) bool {
 	for {
-		w.asked.ask()
 		from, err := w.locate(ctx, t)
 		back := false
 		if err == nil {
 			back, err = w.wentBack(ctx, t, from)
 		}
 		if back {
-			w.asked.answered()
 			return false
 		}
 		if err == nil {
 			if t = w.skip(t, from); len(t.msgs) == 0 {
-				w.asked.answered()
 				w.told.works(w)
 				return true
 			}
 			err = w.write(ctx, Span{t.run, from, t.to()}, t)
 		}
-		w.asked.answered()
 		switch {
 		case err == nil:
 			w.works(reached{t.run, t.to()})
@@ -87,6 +83,8 @@ func (w *writer) write(ctx context.Context, span Span, t transaction) error {
 			rows[k].Number = t.numbers[i]
 		}
 		w.last.lettered, w.last.refused = true, len(rows)
+		w.asked.answered() // it is the dead letters that are asked now
+		defer w.asked.ask()
 		if err := w.keep(ctx, w.last.span, rows); err != nil {
 			return err
 		}
@@ -97,11 +95,13 @@ func (w *writer) write(ctx context.Context, span Span, t transaction) error {
 	hung := time.AfterFunc(time.Minute, func() { w.told.hangs(w, began) })
 	defer hung.Stop()
 	var err error
+	w.asked.ask()
 	if w.at != nil {
 		err = w.at.WriteAt(ctx, span, t.msgs, reject)
 	} else {
 		err = w.dest.Write(ctx, t.msgs, reject)
 	}
+	w.asked.answered()
 	if err == nil {
 		m := w.outlet.router.metrics
 		m.transaction.WithLabelValues(w.outlet.name).Observe(float64(len(t.msgs)))
@@ -176,8 +176,15 @@ func (w *writer) locate(ctx context.Context, t transaction) (from uint64, err er
 	if err := w.settleLetters(ctx); err != nil {
 		return 0, err
 	}
-	from, _, err = w.at.Position(ctx, t.run)
+	from, _, err = w.position(ctx, t.run)
 	return from, err
+}
+
+// position asks the destination how far a run reaches.
+func (w *writer) position(ctx context.Context, run RunID) (at uint64, known bool, err error) {
+	w.asked.ask()
+	defer w.asked.answered()
+	return w.at.Position(ctx, run)
 }
 
 // compare connects once before anything is written, so that a destination that is not there is told at
@@ -193,7 +200,7 @@ func (w *writer) compare(ctx context.Context) error {
 			run = w.spool.Run()
 		}
 	}
-	at, _, err := w.at.Position(ctx, run)
+	at, _, err := w.position(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -218,25 +225,21 @@ func (w *writer) settleLetters(ctx context.Context) error {
 	if o.settled || letters == nil {
 		return nil
 	}
-	var runs []RunID
-	err := w.aside(func() (err error) {
-		runs, err = letters.Unsettled(ctx, o.name)
-		return err
-	})
+	runs, err := letters.Unsettled(ctx, o.name)
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
 		at, known := uint64(0), false
 		if w.at != nil {
-			if at, known, err = w.at.Position(ctx, run); err != nil {
+			if at, known, err = w.position(ctx, run); err != nil {
 				return err
 			}
 		}
 		if !known { // the database forgot, or never heard of positions
 			at = 1<<64 - 1
 		}
-		if err := w.aside(func() error { return letters.Settle(ctx, o.name, run, at) }); err != nil {
+		if err := letters.Settle(ctx, o.name, run, at); err != nil {
 			return err
 		}
 	}
@@ -252,7 +255,7 @@ func (w *writer) wentBack(ctx context.Context, t transaction, from uint64) (back
 	if was.run != t.run {
 		// What was committed last, and is lost first, is the end of another run.
 		if at = was.at; w.at != nil && was.at > 0 {
-			if at, _, err = w.at.Position(ctx, was.run); err != nil {
+			if at, _, err = w.position(ctx, was.run); err != nil {
 				return false, err
 			}
 		}
@@ -289,20 +292,7 @@ func (w *writer) skip(t transaction, from uint64) transaction {
 }
 
 func (w *writer) keep(ctx context.Context, span Span, rows []Rejected) error {
-	return w.aside(func() error {
-		return w.outlet.router.letters.Keep(ctx, LetterKey{Destination: w.outlet.name, Span: span}, rows)
-	})
-}
-
-// aside asks the dead letters for something, which is no time in which the destination does not answer.
-func (w *writer) aside(ask func() error) error {
-	open := w.asked.open()
-	w.asked.answered()
-	err := ask()
-	if open {
-		w.asked.ask()
-	}
-	return err
+	return w.outlet.router.letters.Keep(ctx, LetterKey{Destination: w.outlet.name, Span: span}, rows)
 }
 
 // tend lets the destination look after itself between transactions, about once

@@ -145,10 +145,7 @@ func (w *writer) run(ctx context.Context) {
 		if w.old && w.over() {
 			break
 		}
-		w.asked.ask()
-		err := w.compare(ctx)
-		w.asked.answered()
-		if err != nil {
+		if err := w.compare(ctx); err != nil {
 			w.told.waits(w, err)
 			if w.over() || w.keeps() {
 				break

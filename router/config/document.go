@@ -113,6 +113,11 @@ func (d *Document) Errorf(p Place, hint, format string, args ...any) {
 	d.add(Mistake{Place: p, What: fmt.Sprintf(format, args...), Hint: hint})
 }
 
+// Clash adds a mistake that has two halves, other being where the first one is. hint may be empty.
+func (d *Document) Clash(p, other Place, hint, format string, args ...any) {
+	d.add(Mistake{Place: p, What: fmt.Sprintf(format, args...), Hint: hint, Other: other})
+}
+
 // Warnf adds a warning. hint may be empty.
 func (d *Document) Warnf(p Place, hint, format string, args ...any) {
 	d.add(Mistake{Place: p, What: fmt.Sprintf(format, args...), Hint: hint, Warning: true})

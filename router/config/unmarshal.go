@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 
 	"gopkg.in/yaml.v3"
 )
@@ -66,8 +67,27 @@ func (v *Value) Decode(into any) bool {
 	return !v.bad
 }
 
+// DecodeSeveral reads a list, or one value that stands for a list of one, into a
+// slice, given by pointer, and reports whether there was no mistake.
+func (v *Value) DecodeSeveral(into any) bool {
+	if v.IsList() {
+		return v.Decode(into)
+	}
+	list := reflect.ValueOf(into)
+	if list.Kind() != reflect.Pointer || list.Elem().Kind() != reflect.Slice {
+		panic("BUG: Value.DecodeSeveral wants a pointer to a slice")
+	}
+	one := reflect.MakeSlice(list.Type().Elem(), 1, 1)
+	defaults(one.Index(0))
+	list.Elem().Set(one)
+	return v.Decode(one.Index(0).Addr().Interface())
+}
+
 // Errorf tells a mistake in it. hint is the way out and may be empty.
-func (v *Value) Errorf(hint, format string, args ...any) {
+func (v *Value) Errorf(hint, format string, args ...any) { v.ErrorfIn("", hint, format, args...) }
+
+// ErrorfIn is Errorf with the caret at a part of its text, where that can be seen.
+func (v *Value) ErrorfIn(part, hint, format string, args ...any) {
 	v.bad, v.d.refused[v.node] = true, true
-	v.d.doc.add(Mistake{Place: v.Place(), What: fmt.Sprintf(format, args...), Hint: hint})
+	v.d.doc.add(Mistake{Place: v.file.within(v.node, part), What: fmt.Sprintf(format, args...), Hint: hint})
 }

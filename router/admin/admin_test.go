@@ -76,7 +76,7 @@ func TestReadyzGivesAReasonForEachPart(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := readiness{Ready: true, Parts: []part{{Kind: "source", Name: "edge", Ready: true}}}
+	want := readiness{Ready: true, Parts: []part{{"source", "edge", State{Ready: true}}}}
 	if diff := cmp.Diff(want, got); code != 200 || diff != "" {
 		t.Errorf("status %d: %s", code, diff)
 	}
@@ -87,7 +87,7 @@ func TestReadyzGivesAReasonForEachPart(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatal(err)
 	}
-	want = readiness{Parts: []part{want.Parts[0], {Kind: "destination", Name: "db", Reason: `relation "logs" does not exist <here>`, Since: &since}}}
+	want = readiness{Parts: []part{want.Parts[0], {"destination", "db", State{Reason: `relation "logs" does not exist <here>`, Since: &since}}}}
 	if diff := cmp.Diff(want, got); code != 503 || diff != "" {
 		t.Errorf("status %d: %s", code, diff)
 	}

@@ -69,23 +69,16 @@ type readiness struct {
 }
 
 type part struct {
-	Kind   string     `json:"kind"`
-	Name   string     `json:"name"`
-	Ready  bool       `json:"ready"`
-	Reason string     `json:"reason,omitempty"`
-	Since  *time.Time `json:"since,omitempty"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	State
 }
 
 // ready answers 200 when every part is ready, else 503.
 func ready(w http.ResponseWriter, parts []router.Part) {
 	is := readiness{Ready: true, Parts: []part{}}
 	for _, p := range parts {
-		shown := part{Kind: p.Kind, Name: p.Name, Ready: p.Ready, Reason: p.Reason}
-		if !p.Since.IsZero() {
-			since := p.Since.UTC()
-			shown.Since = &since
-		}
-		is.Parts = append(is.Parts, shown)
+		is.Parts = append(is.Parts, part{p.Kind, p.Name, stateOf(p)})
 		is.Ready = is.Ready && p.Ready
 	}
 	code := http.StatusOK

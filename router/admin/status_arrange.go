@@ -14,26 +14,13 @@ import (
 // arrange fills what the configuration plans with the state of its parts and their figures.
 func arrange(plan Status, parts []router.Part, f *figures) Status {
 	s := plan
-	trouble := func(kind, name string) string {
+	state := func(kind, name string) (is State, trouble string) {
 		for _, p := range parts {
 			if p.Kind == kind && p.Name == name {
-				return p.Trouble
+				return stateOf(p), p.Trouble
 			}
 		}
-		return ""
-	}
-	state := func(kind, name string) State {
-		for _, p := range parts {
-			if p.Kind == kind && p.Name == name {
-				is := State{Ready: p.Ready, Reason: p.Reason}
-				if !p.Since.IsZero() {
-					since := p.Since.UTC()
-					is.Since = &since
-				}
-				return is
-			}
-		}
-		return State{Ready: true}
+		return State{Ready: true}, ""
 	}
 	s.Program.Configuration = listed(plan.Program.Configuration)
 	s.Program.UptimeSeconds = round(f.now.Sub(plan.Program.Started).Seconds())
@@ -42,30 +29,40 @@ func arrange(plan Status, parts []router.Part, f *figures) Status {
 	s.Memory.Resident = f.whole("process_resident_memory_bytes")
 	s.Sources, s.Routes, s.Filters, s.Destinations = listed(plan.Sources), listed(plan.Routes), listed(plan.Filters), listed(plan.Destinations)
 	for i := range s.Sources {
-		s.Sources[i].State = state("source", s.Sources[i].Name)
+		s.Sources[i].State, _ = state("source", s.Sources[i].Name)
 		f.source(&s.Sources[i])
 	}
 	for i := range s.Routes {
-		s.Routes[i].State = state("route", s.Routes[i].Name)
+		s.Routes[i].State, _ = state("route", s.Routes[i].Name)
 		f.route(&s.Routes[i])
 	}
 	for i := range s.Filters {
-		s.Filters[i].State = state("filter", s.Filters[i].Name)
-		s.Filters[i].Refused = trouble("filter", s.Filters[i].Name)
+		s.Filters[i].State, s.Filters[i].Refused = state("filter", s.Filters[i].Name)
 		f.filter(&s.Filters[i], plan.Routes)
 	}
 	for i := range s.Destinations {
-		s.Destinations[i].State = state("destination", s.Destinations[i].Name)
+		is, trouble := state("destination", s.Destinations[i].Name)
+		s.Destinations[i].State = is
 		f.destination(&s.Destinations[i])
 		if b := s.Destinations[i].Buffer; b != nil {
-			b.Full = trouble("destination", s.Destinations[i].Name)
+			b.Full = trouble
 		}
 	}
-	s.DeadLetters.State = state("dead_letters", "dead_letters")
+	s.DeadLetters.State, _ = state("dead_letters", "dead_letters")
 	f.deadLetters(&s.DeadLetters)
 	s.Problems, s.Notes = s.judge(f.now)
 	s.Degraded = len(s.Problems) > 0
 	return s
+}
+
+// stateOf is what people are told of a part.
+func stateOf(p router.Part) State {
+	is := State{Ready: p.Ready, Reason: p.Reason}
+	if !p.Since.IsZero() {
+		since := p.Since.UTC()
+		is.Since = &since
+	}
+	return is
 }
 
 // listed is a copy that is a list in JSON also when it is empty.

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -71,19 +72,18 @@ func hangs(seconds float64) bool { return seconds >= unanswered.Seconds() }
 
 // losses are messages that go at the moment.
 func (j *judgement) losses(s *Status) {
-	for _, d := range s.Destinations {
-		inOrder(d.Lost, func(reason string, c Count) {
+	lost := func(kind, name string, all map[string]Count) {
+		inOrder(all, func(reason string, c Count) {
 			if n := c.LastMinute(); n > 0 {
-				j.add("destination", d.Name, nil, lossWayOut[reason], "%d messages lost in the last minute: %s", n, lossWords(reason))
+				j.add(kind, name, nil, losses[reason].wayOut, "%d messages lost in the last minute: %s", n, cmp.Or(losses[reason].what, reason))
 			}
 		})
 	}
+	for _, d := range s.Destinations {
+		lost("destination", d.Name, d.Lost)
+	}
 	for _, r := range s.Routes {
-		inOrder(r.Lost, func(reason string, c Count) {
-			if n := c.LastMinute(); n > 0 {
-				j.add("route", r.Name, nil, lossWayOut[reason], "%d messages lost in the last minute: %s", n, lossWords(reason))
-			}
-		})
+		lost("route", r.Name, r.Lost)
 	}
 	for _, d := range s.Destinations {
 		if n := d.WentBack.LastMinute(); n > 0 {
@@ -99,46 +99,29 @@ func (j *judgement) losses(s *Status) {
 			j.note("source", src.Name, "when that is not meant: a route with else: true takes what no other does; weir check warns of it", "%d of %d messages in the last minute reached no route and are stored nowhere", n, max(n, src.Received.LastMinute()))
 		}
 		inOrder(src.Missed, func(reason string, c Count) {
-			words, ok := missWords[reason]
-			if n := c.LastMinute(); n > 0 && ok {
-				j.add("source", src.Name, nil, missWayOut[reason], "%d %s", n, words)
+			if n := c.LastMinute(); n > 0 && misses[reason].what != "" {
+				j.add("source", src.Name, nil, misses[reason].wayOut, "%d %s", n, misses[reason].what)
 			}
 		})
 	}
 }
 
-func lossWords(reason string) string {
-	if words := lossWord[reason]; words != "" {
-		return words
-	}
-	return reason
+// words are what a reason means, and the way out.
+type words struct{ what, wayOut string }
+
+var losses = map[string]words{
+	"full":         {"there was no room for them, and when_full drops", "see why the destination does not keep up; a larger buffer: {disk: …} bridges longer, when_full: block holds the sources instead"},
+	"age":          {"they waited for longer than buffer.age", "see why the destination does not keep up, or raise buffer.age"},
+	"damaged":      {"they could not be read from the disk buffer any more", "look at the disk; weir spool verify tells what can be read"},
+	"drain":        {what: "weir stops, and drain_timeout is over"},
+	"dead_letters": {what: "weir stops, and the dead letters could not be written"},
 }
 
-var lossWord = map[string]string{
-	"full":         "there was no room for them, and when_full drops",
-	"age":          "they waited for longer than buffer.age",
-	"damaged":      "they could not be read from the disk buffer any more",
-	"drain":        "weir stops, and drain_timeout is over",
-	"dead_letters": "weir stops, and the dead letters could not be written",
-}
-
-var lossWayOut = map[string]string{
-	"full":    "see why the destination does not keep up; a larger buffer: {disk: …} bridges longer, when_full: block holds the sources instead",
-	"age":     "see why the destination does not keep up, or raise buffer.age",
-	"damaged": "look at the disk; weir spool verify tells what can be read",
-}
-
-// missWords are of what weir itself could have taken; what a sender broke off is its own matter.
-var missWords = map[string]string{
-	"held":        "datagrams dropped in the last minute: weir was held for longer than when_held allows",
-	"kernel":      "datagrams dropped by the kernel in the last minute: they came faster than weir reads",
-	"connections": "connections refused in the last minute: max_connections are open",
-}
-
-var missWayOut = map[string]string{
-	"held":        "see what holds the source; a disk buffer in front of a slow destination keeps it from being held",
-	"kernel":      "a larger receive_buffer for bursts; see what holds the source, or send by TCP or a unix socket, which wait",
-	"connections": "raise max_connections, or find out who opens so many",
+// misses are of what weir itself could have taken; what a sender broke off is its own matter.
+var misses = map[string]words{
+	"held":        {"datagrams dropped in the last minute: weir was held for longer than when_held allows", "see what holds the source; a disk buffer in front of a slow destination keeps it from being held"},
+	"kernel":      {"datagrams dropped by the kernel in the last minute: they came faster than weir reads", "a larger receive_buffer for bursts; see what holds the source, or send by TCP or a unix socket, which wait"},
+	"connections": {"connections refused in the last minute: max_connections are open", "raise max_connections, or find out who opens so many"},
 }
 
 func (j *judgement) destination(d *DestinationStatus) {
@@ -227,12 +210,13 @@ func (d *DestinationStatus) overflows() bool { return d.Lost["full"].LastMinute(
 func (j *judgement) room(d *DestinationStatus) {
 	b := d.Buffer
 	if b != nil && b.Limit > 0 && b.Full == "" && !d.overflows() {
+		const way = "see why the destination does not keep up; then when_full decides: buffer: {disk: …} may be larger"
 		share := float64(b.Waiting) / float64(b.Limit)
 		switch {
 		case share >= nearlyFull:
-			j.add("destination", d.Name, nil, "see why the destination does not keep up; then when_full decides: buffer: {disk: …} may be larger", "its disk buffer is %.0f%% full", share*100)
+			j.add("destination", d.Name, nil, way, "its disk buffer is %.0f%% full", share*100)
 		case d.Ready && b.FullIn != nil && *b.FullIn < fullSoon.Seconds():
-			j.add("destination", d.Name, nil, "see why the destination does not keep up; then when_full decides: buffer: {disk: …} may be larger", "its disk buffer is %.0f%% full, and will be full in about %s at the rate of the last minute",
+			j.add("destination", d.Name, nil, way, "its disk buffer is %.0f%% full, and will be full in about %s at the rate of the last minute",
 				share*100, about(*b.FullIn))
 		}
 	}

@@ -88,7 +88,7 @@ func (f *figures) route(r *RouteStatus) {
 	r.Received, r.Created, r.Dropped = fate(router.FateReceived), fate(router.FateCreated), fate(router.FateDropped)
 	r.Rejected, r.Delivered = fate(router.FateRejected), fate(router.FateDelivered)
 	r.Lost = f.by("reason", "weir_route_messages_total", "route", r.Name, "fate", string(router.FateLost))
-	r.InFlight = f.whole("weir_in_flight", "kind", "route", "name", r.Name)
+	r.InFlight = f.whole("weir_in_flight", "name", r.Name, "kind", "route")
 }
 
 func (f *figures) filter(s *FilterStatus, routes []RouteStatus) {
@@ -99,8 +99,8 @@ func (f *figures) filter(s *FilterStatus, routes []RouteStatus) {
 	s.Messages = f.count("weir_filter_calls_total", "filter", s.Name)
 	s.Faults = f.by("cause", "weir_filter_faults_total", "filter", s.Name)
 	s.LastFault = f.moment("weir_filter_last_fault_timestamp_seconds", "filter", s.Name)
-	s.Dropped = f.count("weir_route_messages_total", "fate", string(router.FateDropped), "reason", s.Name)
-	s.Rejected = f.count("weir_route_messages_total", "fate", string(router.FateRejected), "reason", s.Name)
+	s.Dropped = f.count("weir_route_messages_total", "reason", s.Name, "fate", string(router.FateDropped))
+	s.Rejected = f.count("weir_route_messages_total", "reason", s.Name, "fate", string(router.FateRejected))
 	s.Instances = f.whole("weir_filter_instances", "filter", s.Name)
 	s.Memory = f.whole("weir_filter_memory_bytes", "filter", s.Name)
 	units := f.count("weir_filter_units_total", "filter", s.Name)
@@ -126,7 +126,7 @@ func (f *figures) destination(d *DestinationStatus) {
 	})
 	d.LastCommit = f.moment("weir_destination_last_commit_timestamp_seconds", "destination", d.Name)
 	d.Unanswered = round(f.sum("weir_destination_unanswered_seconds", "destination", d.Name))
-	d.InFlight = f.whole("weir_in_flight", "kind", "destination", "name", d.Name)
+	d.InFlight = f.whole("weir_in_flight", "name", d.Name, "kind", "destination")
 	d.Oldest = f.sum("weir_destination_oldest_message_seconds", "destination", d.Name)
 	d.Memory = f.whole("weir_memory_bytes", "pool", "share:"+d.Name)
 	d.MemoryLimit = f.whole("weir_memory_limit_bytes", "pool", "share:"+d.Name)
@@ -158,6 +158,10 @@ func (f *figures) deadLetters(d *DeadLettersStatus) {
 	slices.SortFunc(d.Kept, func(a, b Kept) int {
 		return cmp.Or(cmp.Compare(b.Count.Total, a.Count.Total), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Class, b.Class))
 	})
+}
+
+func (c Count) plus(d Count) Count {
+	return Count{c.Total + d.Total, c.Rate10s + d.Rate10s, c.Rate1m + d.Rate1m}
 }
 
 // LastMinute is about how many were counted in the last minute.

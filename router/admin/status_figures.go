@@ -137,26 +137,37 @@ func valueOf(m *dto.Metric) float64 {
 // Figures are all metrics of one moment, and how they have grown.
 type figures struct {
 	now         time.Time
-	families    map[string]*dto.MetricFamily
+	series      map[labelled][]*dto.Metric
 	history     *history
 	short, long sample
 }
 
+// labelled are the series of a metric that have a label; without one: all of them.
+type labelled struct{ metric, label, value string }
+
 func newFigures(now time.Time, families []*dto.MetricFamily, h *history) *figures {
-	f := &figures{now: now, families: map[string]*dto.MetricFamily{}, history: h, short: h.before(now, shortly), long: h.before(now, lately)}
-	for _, m := range families {
-		f.families[m.GetName()] = m
+	f := &figures{now: now, series: map[labelled][]*dto.Metric{}, history: h, short: h.before(now, shortly), long: h.before(now, lately)}
+	for _, family := range families {
+		name := family.GetName()
+		f.series[labelled{metric: name}] = family.Metric
+		for _, m := range family.Metric {
+			for _, l := range m.Label {
+				at := labelled{name, l.GetName(), l.GetValue()}
+				f.series[at] = append(f.series[at], m)
+			}
+		}
 	}
 	return f
 }
 
-// each visits the series of a metric that have these labels: name, value, name, value …
+// each visits the series of a metric that have these labels: name, value, name, value … The first one is looked up, so
+// that it had better be what tells most apart.
 func (f *figures) each(name string, labels []string, visit func(m *dto.Metric)) {
-	family := f.families[name]
-	if family == nil {
-		return
+	at := labelled{metric: name}
+	if len(labels) > 0 {
+		at.label, at.value = labels[0], labels[1]
 	}
-	for _, m := range family.Metric {
+	for _, m := range f.series[at] {
 		if hasLabels(m, labels) {
 			visit(m)
 		}
@@ -214,10 +225,7 @@ func moment(seconds float64) *time.Time {
 // count adds up counters that have these labels, with their rates.
 func (f *figures) count(name string, labels ...string) (c Count) {
 	f.each(name, labels, func(m *dto.Metric) {
-		one := f.counted(name, m)
-		c.Total += one.Total
-		c.Rate10s += one.Rate10s
-		c.Rate1m += one.Rate1m
+		c = c.plus(f.counted(name, m))
 	})
 	return c
 }
@@ -227,25 +235,20 @@ func (f *figures) by(key, name string, labels ...string) map[string]Count {
 	all := map[string]Count{}
 	f.each(name, labels, func(m *dto.Metric) {
 		if one := f.counted(name, m); one.Total > 0 {
-			c := all[label(m, key)]
-			all[label(m, key)] = Count{c.Total + one.Total, c.Rate10s + one.Rate10s, c.Rate1m + one.Rate1m}
+			all[label(m, key)] = all[label(m, key)].plus(one)
 		}
 	})
 	return all
 }
 
 func (f *figures) counted(name string, m *dto.Metric) Count {
-	return Count{uint64(max(0, valueOf(m))), f.rate(f.short, name, m), f.rate(f.long, name, m)}
+	key, total := seriesKey(name, m), valueOf(m)
+	rate := func(since sample) float64 {
+		was, _ := f.history.at(since, key) // one that was not there had not counted anything
+		return round(max(0, total-was) / max(f.now.Sub(since.at), time.Second).Seconds())
+	}
+	return Count{uint64(max(0, total)), rate(f.short), rate(f.long)}
 }
-
-// rate is how much a counter grew a second since s.
-func (f *figures) rate(s sample, name string, m *dto.Metric) float64 {
-	was, _ := f.history.at(s, seriesKey(name, m)) // one that was not there had not counted anything
-	more := valueOf(m) - was
-	return round(max(0, more) / f.span(s).Seconds())
-}
-
-func (f *figures) span(s sample) time.Duration { return max(f.now.Sub(s.at), time.Second) }
 
 // growth is how much a gauge grew a second in the last minute; 0: it did not, or nobody knows yet.
 func (f *figures) growth(name string, labels ...string) (sum float64) {

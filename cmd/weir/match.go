@@ -3,6 +3,7 @@ package main
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
@@ -39,6 +40,18 @@ func (s *some[T]) UnmarshalConfig(v *config.Value) {
 	if v.DecodeSeveral((*[]T)(s)) && len(*s) == 0 {
 		v.Errorf("what is meant, or leave the key out", "an empty list")
 	}
+}
+
+// decodeText decodes a text and gives what parse makes of it, which says what is wrong with it, and the way out.
+func decodeText[T any](v *config.Value, text *string, parse func(string) (T, string, string)) (parsed T) {
+	if !v.Decode(text) {
+		return parsed
+	}
+	parsed, what, hint := parse(strings.TrimSpace(*text))
+	if what != "" {
+		v.Errorf(hint, "%s", what)
+	}
+	return parsed
 }
 
 // alternatives are matches of which one has to hold.

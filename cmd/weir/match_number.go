@@ -19,14 +19,7 @@ type severities struct {
 
 func (s *severities) UnmarshalConfig(v *config.Value) {
 	s.place = v.Place()
-	if !v.Decode(&s.text) {
-		return
-	}
-	set, what, hint := parseSeverities(strings.TrimSpace(s.text))
-	if what != "" {
-		v.Errorf(hint, "%s", what)
-	}
-	s.set = set
+	s.set = decodeText(v, &s.text, parseSeverities)
 }
 
 // String is the text that UnmarshalConfig reads.
@@ -121,7 +114,7 @@ func parseSeverity(word string) (n int, what, hint string) {
 	if _, ok := syslog.ParseFacility(word); ok {
 		return 0, fmt.Sprintf("%q is a facility, not a severity", word), "facility: " + word
 	}
-	return 0, what, config.OneOf("", word, words[:8]...)[0].Hint
+	return 0, what, config.Suggest(word, words[:8])
 }
 
 // facility is one facility or a range of them, as a set of bits: `mail`, `2`, `local0..local7`.
@@ -133,14 +126,7 @@ type facility struct {
 
 func (f *facility) UnmarshalConfig(v *config.Value) {
 	f.place = v.Place()
-	if !v.Decode(&f.text) {
-		return
-	}
-	set, what, hint := parseFacilities(strings.TrimSpace(f.text))
-	if what != "" {
-		v.Errorf(hint, "%s", what)
-	}
-	f.set = set
+	f.set = decodeText(v, &f.text, parseFacilities)
 }
 
 // String is the text that UnmarshalConfig reads.
@@ -203,7 +189,7 @@ func parseFacility(word string) (n int, what, hint string) {
 	if _, ok := syslog.ParseSeverity(word); ok {
 		return 0, fmt.Sprintf("%q is a severity, not a facility", word), "severity: " + word
 	}
-	return 0, what, config.OneOf("", word, words[:24]...)[0].Hint
+	return 0, what, config.Suggest(word, words[:24])
 }
 
 // facilitiesLike are those whose word fits a pattern.

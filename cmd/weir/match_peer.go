@@ -18,14 +18,7 @@ type network struct {
 
 func (n *network) UnmarshalConfig(v *config.Value) {
 	n.place = v.Place()
-	if !v.Decode(&n.text) {
-		return
-	}
-	prefix, what, hint := parseNetwork(strings.TrimSpace(n.text))
-	if what != "" {
-		v.Errorf(hint, "%s", what)
-	}
-	n.prefix = prefix
+	n.prefix = decodeText(v, &n.text, parseNetwork)
 }
 
 // String is the text that UnmarshalConfig reads.

@@ -168,11 +168,8 @@ func (p *statusPage) sources() {
 		if s.Since != nil {
 			held.hue = yellow
 		}
-		first := ""
-		switch {
-		case p.Stopping != nil:
-			first, s.Listen = "nothing: weir stops", nil
-		case len(s.Listen) > 0:
+		first := "nothing: weir stops"
+		if len(s.Listen) > 0 {
 			first = printable(s.Listen[0])
 		}
 		t.row(name(s.Name), total(s.Received), rate(s.Received), cell{text: perSecond(s.Received.Rate1m)}, troubles(s.Missed), trouble(s.Truncated), trouble(s.Unrouted), open, held, cell{text: first, left: true})

@@ -80,7 +80,7 @@ type State struct {
 type SourceStatus struct {
 	Name string `json:"name"`
 	State
-	Listen           []string         `json:"listen"`
+	Listen           []string         `json:"listen"` // none while weir stops
 	Received         Count            `json:"received"`
 	Missed           map[string]Count `json:"missed"` // by reason
 	Truncated        Count            `json:"truncated"`

@@ -30,6 +30,9 @@ func arrange(plan Status, parts []router.Part, f *figures) Status {
 	s.Sources, s.Routes, s.Filters, s.Destinations = listed(plan.Sources), listed(plan.Routes), listed(plan.Filters), listed(plan.Destinations)
 	for i := range s.Sources {
 		s.Sources[i].State, _ = state("source", s.Sources[i].Name)
+		if s.Stopping != nil {
+			s.Sources[i].Listen = nil // they were closed first
+		}
 		f.source(&s.Sources[i])
 	}
 	for i := range s.Routes {

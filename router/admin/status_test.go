@@ -337,6 +337,9 @@ func TestAStopTellsWhatItMayLose(t *testing.T) {
 		p := plan()
 		p.Stopping = &Stop{8}
 		s := arrange(p, nil, figuresOf(t, f, h))
+		if on := s.Sources[0].Listen; len(on) > 0 || len(p.Sources[0].Listen) == 0 {
+			t.Errorf("listens on %v while weir stops", on)
+		}
 		first := func(all []Problem) string {
 			if len(all) == 0 {
 				return ""

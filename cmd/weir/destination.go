@@ -35,9 +35,7 @@ func (s *severity) UnmarshalConfig(v *config.Value) {
 	}
 	n, ok := syslog.ParseSeverity(word)
 	if !ok {
-		for _, p := range config.OneOf("", word, severityWords()...) {
-			v.Errorf(p.Hint, "%q is no severity", word)
-		}
+		v.Errorf(config.Suggest(word, severityWords()), "%q is no severity", word)
 	}
 	*s = severity(n)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/admin"
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/sqlstore"
@@ -86,10 +85,4 @@ func (d *destination) Forms() (forms []config.Form) {
 		forms = append(forms, config.Form{Value: (*plain)(one), Key: k.key})
 	}
 	return forms
-}
-
-// newDestination is a destination of a kind before it is read.
-func newDestination(k *kind) *destination {
-	return &destination{kind: k, Kind: k.settings(), FlushLines: k.flushLines, FlushBytes: 4 << 20,
-		FlushTimeout: time.Second, FlushSeverity: -1, Buffer: buffer{WhenFull: string(router.Block)}}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirlog/weir/router"
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/sqlstore"
 	"github.com/weirlog/weir/router/syslog"
@@ -19,6 +20,12 @@ type destination struct {
 	FlushSeverity severity      `yaml:"flush_severity"`
 	Buffer        buffer        `yaml:"buffer"`
 	kind          *kind
+}
+
+// newDestination is a destination of a kind before it is read.
+func newDestination(k *kind) *destination {
+	return &destination{kind: k, Kind: k.settings(), FlushLines: k.flushLines, FlushBytes: 4 << 20,
+		FlushTimeout: time.Second, FlushSeverity: -1, Buffer: buffer{WhenFull: string(router.Block)}}
 }
 
 // severity is a word of RFC 5427 or syslog(3), or its number; off is -1.

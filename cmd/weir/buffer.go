@@ -55,12 +55,14 @@ func (b *buffer) check(connections int, flush config.Size) []config.Problem {
 		bad = append(bad, config.Problem{Path: "buffer." + key, What: fmt.Sprintf(format, args...), Hint: hint})
 	}
 	if b.Disk == 0 {
-		for key, set := range map[string]bool{"sync": b.Sync != 0, "age": b.Age != 0, "keep_free": b.KeepFree != nil} {
+		idle := func(key string, set bool) {
 			if set {
 				add(key, "disk: 1GiB, or leave it out", "%s has no effect without a disk buffer", key)
 			}
 		}
-		slices.SortFunc(bad, func(x, y config.Problem) int { return strings.Compare(x.Path, y.Path) })
+		idle("sync", b.Sync != 0)
+		idle("age", b.Age != 0)
+		idle("keep_free", b.KeepFree != nil)
 		return bad
 	}
 	b.checkDisk(config.Size(connections), flush, add)

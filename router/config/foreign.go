@@ -77,7 +77,7 @@ func (d *Document) notOurs(f *file, text []byte, root *yaml.Node) (m Mistake, is
 			}
 			keys = append(keys, key)
 		}
-		if len(keys) < 2 && what == "" || d.partly(f, root) {
+		if len(keys) < 2 && what == "" || d.partly(root) {
 			return m, false
 		}
 		if what == "" {
@@ -99,7 +99,7 @@ func (d *Document) notOurs(f *file, text []byte, root *yaml.Node) (m Mistake, is
 
 // partly reports whether a file of another program, by its looks, is after all
 // one of ours with a few keys out of place: most of what is at its top is ours.
-func (d *Document) partly(f *file, root *yaml.Node) bool {
+func (d *Document) partly(root *yaml.Node) bool {
 	ours, all := 0, 0
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		all++

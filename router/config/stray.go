@@ -228,7 +228,7 @@ func (d *decoder) misplaced(f *file, key, val *yaml.Node, path, before string, m
 			hint = fmt.Sprintf("more indentation, as for the other keys of %s", before)
 		}
 		return !d.fail(f, key, hint, "%s stands in place of a name: it is a key of each of %s", key.Value, section)
-	case val.Kind == yaml.MappingNode && path != "" && slices.Contains(d.sections, key.Value) && !d.likely(val, keys):
+	case val.Kind == yaml.MappingNode && path != "" && slices.Contains(d.sections, key.Value) && !likely(val, keys):
 		d.doc.stray = true
 		return !d.fail(f, key, "at the left edge, not indented", "%s stands inside %s", key.Value, section)
 	}
@@ -236,7 +236,7 @@ func (d *decoder) misplaced(f *file, key, val *yaml.Node, path, before string, m
 }
 
 // likely reports whether a mapping has one of the keys.
-func (d *decoder) likely(n *yaml.Node, keys []string) bool {
+func likely(n *yaml.Node, keys []string) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if slices.Contains(keys, n.Content[i].Value) {
 			return true

@@ -144,17 +144,22 @@ func trouble(all ...admin.Count) cell {
 
 func troubles(all map[string]admin.Count) cell { return trouble(slices.Collect(maps.Values(all))...) }
 
-// reasons lists counters by reason, with what came in the last minute.
+// reasons lists counters by reason.
 func reasons(all map[string]admin.Count) string {
 	var out []string
 	for _, reason := range slices.Sorted(maps.Keys(all)) {
-		text := fmt.Sprintf("%s %s", printable(reason), digits(all[reason].Total))
-		if n := all[reason].LastMinute(); n > 0 {
-			text += fmt.Sprintf(" (%s in the last minute)", digits(n))
-		}
-		out = append(out, text)
+		out = append(out, printable(reason)+" "+lately(all[reason]))
 	}
 	return strings.Join(out, ", ")
+}
+
+// lately is a counter, with what came in the last minute.
+func lately(c admin.Count) string {
+	text := digits(c.Total)
+	if n := c.LastMinute(); n > 0 {
+		text += fmt.Sprintf(" (%s in the last minute)", digits(n))
+	}
+	return text
 }
 
 func (p *statusPage) sources() {
@@ -282,7 +287,7 @@ func (p *statusPage) destinations() {
 			t.note(yellow, "lost: "+reasons(d.Lost))
 		}
 		if d.Retries.Total > 0 {
-			t.note(plain, "attempts that failed and were made again: "+reasons(map[string]admin.Count{"": d.Retries}))
+			t.note(plain, "attempts that failed and were made again: "+lately(d.Retries))
 		}
 		if d.WentBack.Total > 0 {
 			t.note(yellow, digits(d.WentBack.Total)+" messages that it had committed were gone when weir asked again")
@@ -329,7 +334,7 @@ func (p *statusPage) letters() {
 		if k.Count.Rate1m == 0 {
 			h = plain
 		}
-		p.line(h, "    since the start: %s", reasons(map[string]admin.Count{fmt.Sprintf("%s of %s %s:", k.Class, k.Kind, k.Name): k.Count}))
+		p.line(h, "    since the start: %s of %s %s: %s", printable(k.Class), printable(k.Kind), printable(k.Name), lately(k.Count))
 	}
 	if len(d.Dropped) > 0 {
 		p.line(yellow, "    removed: %s", reasons(d.Dropped))

@@ -73,7 +73,7 @@ func (w *statusShow) draw(text string) error {
 		return err
 	}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if height := terminalHeight(w.out); height > 1 && len(lines) > height-1 {
+	if _, height := terminalSize(w.out); height > 1 && len(lines) > height-1 {
 		left := len(lines) - (height - 2)
 		lines = append(lines[:height-2:height-2], fmt.Sprintf("… %d more lines: in a higher window, or without --watch", left))
 	}

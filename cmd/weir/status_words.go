@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // digits is a number with its thousands apart; from ten million on with the letter of its size.
@@ -92,7 +93,7 @@ func percent(part, whole uint64) string {
 func wrap(text string, width int) (lines []string) {
 	line, used := "", 0
 	for _, word := range strings.Fields(text) {
-		n := len([]rune(word))
+		n := utf8.RuneCountInString(word)
 		switch {
 		case line == "":
 			line, used = word, n

@@ -7,12 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalHeight is how many lines the terminal has; 0: not known.
-func terminalHeight(w io.Writer) int {
-	_, height := terminalSize(w)
-	return height
-}
-
 // terminalSize is how many columns and lines the terminal has; 0: not known.
 func terminalSize(w io.Writer) (width, height int) {
 	f, ok := w.(*os.File)

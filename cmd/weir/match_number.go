@@ -93,13 +93,12 @@ func parseSeverity(word string) (n int, what, hint string) {
 	if hint = listed(word); hint != "" {
 		return 0, what, hint
 	}
-	facility, severity, dotted := strings.Cut(word, ".")
-	_, known := syslog.ParseFacility(facility)
+	if hint = selectorHint(word); hint != "" {
+		return 0, fmt.Sprintf(twoParts, word), hint
+	}
 	switch {
 	case word == "*" || strings.EqualFold(word, "all"):
 		return 0, what, "leave the key out: every severity is taken without it"
-	case dotted && known:
-		return 0, fmt.Sprintf("%q is a selector of two parts", word), fmt.Sprintf(`facility: %s and severity: "<=%s"`, facility, severity)
 	case strings.EqualFold(word, "none"):
 		return 0, what, "not: {facility: …}"
 	case strings.HasSuffix(word, "+"):
@@ -158,16 +157,13 @@ func parseFacility(word string) (n int, what, hint string) {
 	if hint = listed(word); hint != "" {
 		return 0, what, hint
 	}
-	name, severity, dotted := strings.Cut(word, ".")
-	_, known := syslog.ParseFacility(name)
+	if hint = selectorHint(word); hint != "" {
+		return 0, fmt.Sprintf(twoParts, word), hint
+	}
 	rest := strings.TrimSpace(strings.TrimLeft(word, "<>=!"))
 	switch {
 	case word == "*" || strings.EqualFold(word, "all"):
 		return 0, what, "leave the key out: every facility is taken without it"
-	case dotted && known && severity == "*":
-		return 0, fmt.Sprintf("%q is a selector of two parts", word), "facility: " + name
-	case dotted && known:
-		return 0, fmt.Sprintf("%q is a selector of two parts", word), fmt.Sprintf(`facility: %s and severity: "<=%s"`, name, severity)
 	case strings.HasPrefix(word, "!"):
 		return 0, fmt.Sprintf("%q: a match says what it takes, and not: says what it does not", word), "not: {facility: " + rest + "}"
 	case strings.HasPrefix(word, "="):
@@ -201,6 +197,30 @@ func facilitiesLike(pattern string) (words []string) {
 		}
 	}
 	return words
+}
+
+const twoParts = "%q is a selector of two parts"
+
+// selectorHint is the way out for what other programs write in one, such as mail.err, mail.=err, mail.!err and mail.none;
+// "" where word is none.
+func selectorHint(word string) string {
+	name, priority, dotted := strings.Cut(word, ".")
+	if _, known := syslog.ParseFacility(name); !dotted || !known {
+		return ""
+	}
+	one := strings.TrimLeft(priority, "!=")
+	if !strings.Contains(priority, "=") {
+		one = `"<=` + one + `"`
+	}
+	switch {
+	case priority == "*":
+		return "facility: " + name
+	case priority == "none":
+		return "not: {facility: " + name + "}"
+	case strings.HasPrefix(priority, "!"):
+		return "facility: " + name + " and not: {severity: " + one + "}"
+	}
+	return "facility: " + name + " and severity: " + one
 }
 
 // listed is the way out for several words in one: a list.

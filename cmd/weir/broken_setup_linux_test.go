@@ -170,9 +170,9 @@ var brokenSetups = map[string]func(s *surroundings, args string){
 	"weir": func(s *surroundings, stateDir string) { // another one
 		err := os.MkdirAll(stateDir, 0o755)
 		if err == nil {
-			var other *sole
+			var other *os.File
 			other, err = takeSole(stateDir)
-			s.t.Cleanup(func() { other.release() })
+			s.t.Cleanup(func() { other.Close() })
 		}
 		if err != nil {
 			s.t.Fatal(err)

@@ -115,6 +115,9 @@ func logWarnings(log *slog.Logger, all, told []config.Mistake) {
 // that is taken, a directory that cannot be made.
 var errNotHad = errors.New("cannot start")
 
+// errShared is what takeSole says when another weir has the directory.
+var errShared = errors.New("another weir uses it")
+
 // errStopped is a signal's doing, before there was anything to drain.
 var errStopped = errors.New("stopped")
 
@@ -135,7 +138,7 @@ func collectOften() {
 // A plant is all that runs, in the order in which it is acquired.
 type plant struct {
 	log      *slog.Logger
-	sole     *sole
+	sole     *os.File // of state_dir; nil: it cannot be locked
 	letters  *deadletter.Store
 	host     *wasmhost.Host
 	guests   []*wasmhost.Guest
@@ -361,7 +364,9 @@ func (p *plant) close() error {
 	if p.letters != nil {
 		errs = append(errs, p.letters.Close())
 	}
-	errs = append(errs, p.sole.release())
+	if p.sole != nil {
+		errs = append(errs, p.sole.Close())
+	}
 	*p = plant{log: p.log, router: p.router}
 	return errors.Join(errs...)
 }

@@ -11,15 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A sole keeps a second weir off a state directory, as long as it is open. The kernel ends it with the process.
-type sole struct{ dir *os.File }
-
-// errShared is what takeSole says when another weir has the directory.
-var errShared = errors.New("another weir uses it")
-
-// takeSole makes this process the only weir of a state directory. Where the file system cannot lock a directory (NFS), nothing
-// keeps a second one away.
-func takeSole(path string) (*sole, error) {
+// takeSole makes this process the only weir of a state directory, until it closes the file or ends. Where the file system cannot
+// lock a directory (NFS), nothing keeps a second one away, and there is no file.
+func takeSole(path string) (*os.File, error) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -34,15 +28,7 @@ func takeSole(path string) (*sole, error) {
 	case err != nil:
 		return nil, dir.Close()
 	}
-	return &sole{dir}, nil
-}
-
-// release lets others have the directory.
-func (s *sole) release() error {
-	if s == nil {
-		return nil
-	}
-	return s.dir.Close()
+	return dir, nil
 }
 
 // locker is the process that has locked a file, as far as this process may see it.

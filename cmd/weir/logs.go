@@ -31,7 +31,6 @@ that writes there is not disturbed.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	l.place = addReadingFlags(cmd)
-	l.place.first = true
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&l.follow, "follow", "f", false, "go on with each message that is stored, until Ctrl-C")

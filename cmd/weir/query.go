@@ -23,8 +23,8 @@ func newQueryCommand() *cobra.Command {
 		Short: "Ask a database that weir writes, in SQL, and change nothing",
 		Long: `Ask a database that weir writes, in SQL, and change nothing.
 
-DEST is a destination of the configuration; without it, the only one that is
-sqlite or postgres. SQL is one statement that returns rows; - reads it from
+DEST is a destination of the configuration that is sqlite or postgres; without
+it, the first one. SQL is one statement that returns rows; - reads it from
 standard input. Without SQL the tables and their columns are listed.`,
 		Example: `  weir query 'SELECT app_name, count(*) FROM logs GROUP BY 1 ORDER BY 2 DESC'
   weir query central 'SELECT * FROM logs WHERE severity <= 3' --format csv > errors.csv

@@ -15,14 +15,9 @@ import (
 )
 
 // readingFlags are those of commands that look at what a destination stored.
-type readingFlags struct {
-	stateFlag
-	first bool // of several destinations the first one is meant when none is named
-}
+type readingFlags struct{ stateFlag }
 
-func addReadingFlags(cmd *cobra.Command) readingFlags {
-	return readingFlags{stateFlag: addStateFlag(cmd)}
-}
+func addReadingFlags(cmd *cobra.Command) readingFlags { return readingFlags{addStateFlag(cmd)} }
 
 // A reading is a database to look at.
 type reading struct {
@@ -39,7 +34,7 @@ func (r *reading) open(ctx context.Context) (*sqlstore.Reader, error) {
 
 // find makes of DEST|FILE.db what is meant: the name of a destination, or a database
 // file, with the settings of the destination that names the file, if one does. "" is the
-// only SQL destination of the configuration.
+// first SQL destination of the configuration; which one that is of several, is told on standard error.
 func (f readingFlags) find(c *cobra.Command, arg string) (*reading, error) {
 	s, doc := loadSettings(c)
 	isFile := looksLikeFile(arg)
@@ -59,9 +54,9 @@ func (f readingFlags) find(c *cobra.Command, arg string) (*reading, error) {
 			names = append(names, e.Name)
 		}
 	}
-	if arg == "" && (len(names) == 1 || len(names) > 1 && f.first) {
+	if arg == "" && len(names) > 0 {
 		if arg = names[0]; len(names) > 1 {
-			fmt.Fprintf(c.ErrOrStderr(), "of %s; there is also %s\n", arg, strings.Join(names[1:], ", "))
+			fmt.Fprintf(c.ErrOrStderr(), "reading %s, the first of %s; another one by its name: %s %s\n", arg, strings.Join(names, ", "), c.CommandPath(), names[1])
 		}
 	}
 	for _, name := range names {
@@ -79,8 +74,6 @@ func (f readingFlags) find(c *cobra.Command, arg string) (*reading, error) {
 		return &reading{cfg: sqlstore.Config{SQLite: arg}}, nil
 	case len(names) == 0:
 		return nil, usagef("no destination of the configuration is sqlite or postgres; name a database file")
-	case arg == "":
-		return nil, usagef("which destination? The configuration has %s", strings.Join(names, ", "))
 	case near != "":
 		return nil, usagef("there is neither a destination nor a file %s; did you mean %s?", arg, near)
 	}

@@ -39,8 +39,8 @@ func (d *pgReader) open(ctx context.Context) error {
 	if words, _ := d.cfg.Libpq.words(); !says(text, "target_session_attrs") && !saidIn(words, "target_session_attrs") {
 		settings.ValidateConnect = nil
 	}
-	if name := settings.RuntimeParams["application_name"]; name == "weir" {
-		settings.RuntimeParams["application_name"] = "weir logs"
+	if settings.RuntimeParams["application_name"] == "weir" {
+		settings.RuntimeParams["application_name"] = "weir reader"
 	}
 	settings.AfterNetConnect = nil // a search may take long, and is interrupted by its user
 	d.place = place(settings)

@@ -24,11 +24,11 @@ import (
 //	-- NAME/command --       default: check
 //	-- NAME/want --          standard error, and the exit code when that is not 0
 type brokenCase struct {
-	topic, name string
-	files       []txtar.File
-	setup       []string
-	command     []string
-	want        string
+	name    string
+	files   []txtar.File
+	setup   []string
+	command []string
+	want    string
 }
 
 // brokenSecret is the password of every case. It is never shown.
@@ -38,45 +38,63 @@ const brokenSecret = "hunter2"
 // what it says to the letter. Cases are written anew, to be read by eye, with
 // go test -run Broken -update.
 func TestBrokenFilesAreToldForPeople(t *testing.T) {
-	topics, err := filepath.Glob("testdata/broken/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]string{}
-	for _, path := range topics {
-		topic := strings.TrimSuffix(filepath.Base(path), ".txtar")
-		t.Run(topic, func(t *testing.T) {
-			a, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
+	for _, topic := range brokenTopics(t) {
+		for _, c := range topic.cases {
+			if other, twice := seen[c.name]; twice {
+				t.Errorf("case %s is in %s and in %s", c.name, other, topic.name)
 			}
-			for _, c := range brokenCases(t, topic, a) {
-				if other, twice := seen[c.name]; twice {
-					t.Errorf("case %s is in %s and in %s", c.name, other, topic)
-				}
-				seen[c.name] = topic
+			seen[c.name] = topic.name
+		}
+		t.Run(topic.name, func(t *testing.T) {
+			for _, c := range topic.cases {
 				t.Run(c.name, func(t *testing.T) {
 					got := c.run(t)
 					if strings.Contains(got, brokenSecret) {
 						t.Errorf("the secret is shown:\n%s", got)
 					}
 					if *update {
-						c.keep(a, got)
+						c.keep(topic.archive, got)
 					} else if got != c.want {
 						t.Errorf("(-want +got)\n%s", cmp.Diff(c.want, got))
 					}
 				})
 			}
 			if *update {
-				if err := os.WriteFile(path, txtar.Format(a), 0o644); err != nil {
+				if err := os.WriteFile(topic.path, txtar.Format(topic.archive), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
 		})
 	}
-	if len(seen) < 200 {
+	if len(seen) < 350 {
 		t.Errorf("%d cases", len(seen))
 	}
+}
+
+// A brokenTopic is a file of cases.
+type brokenTopic struct {
+	name, path string
+	archive    *txtar.Archive
+	cases      []*brokenCase
+}
+
+// brokenTopics reads all files of cases.
+func brokenTopics(t *testing.T) (all []brokenTopic) {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/broken/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		all = append(all, brokenTopic{name, path, a, brokenCases(t, name, a)})
+	}
+	return all
 }
 
 // brokenCases reads the cases of one file.
@@ -88,7 +106,7 @@ func brokenCases(t *testing.T, topic string, a *txtar.Archive) (all []*brokenCas
 			t.Fatalf("%s: %s is no CASE/FILE", topic, f.Name)
 		}
 		if len(all) == 0 || all[len(all)-1].name != name {
-			all = append(all, &brokenCase{topic: topic, name: name, command: []string{"check"}})
+			all = append(all, &brokenCase{name: name, command: []string{"check"}})
 		}
 		c := all[len(all)-1]
 		switch text := string(f.Data); file {

@@ -82,7 +82,7 @@ func TestWhatConfigShowPrintsMeansTheSame(t *testing.T) {
 		blocks++
 		t.Run(name, func(t *testing.T) { check(t, block) })
 	}
-	if blocks < 40 {
+	if blocks < 55 {
 		t.Errorf("%d blocks were found", blocks)
 	}
 }
@@ -132,8 +132,8 @@ routes: { r: { from: [a, b], filters: [f], to: [lite, many, file, out, none] } }
 `)
 	here := map[string]bool{}
 	eachSetting(t, []byte(shown), func(path string, _ int) { here[path] = true })
-	var all map[string]bool = settingsOf(t)
-	if len(all) < 90 {
+	all := settingsOf(t)
+	if len(all) < 130 {
 		t.Fatalf("%d settings", len(all))
 	}
 	for path := range all {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/weirlog/weir/router"
+	"github.com/weirlog/weir/router/admin"
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/socket"
 )
@@ -28,11 +30,7 @@ type listener struct {
 func (s *settings) tryListeners(doc *config.Document) {
 	var all []listener
 	if s.Admin != nil && !doc.Wrong("admin") {
-		address := s.Admin.Address()
-		if !strings.Contains(address, "://") {
-			address = "tcp://" + address
-		}
-		all = append(all, listener{"admin", address, doc.At("admin", "listen")})
+		all = append(all, listener{"admin", withScheme(s.Admin.Address()), doc.At("admin", "listen")})
 	}
 	for _, e := range s.Sources {
 		for i, address := range e.Value.Listen {
@@ -54,6 +52,33 @@ func (s *settings) tryListeners(doc *config.Document) {
 			}
 		}
 	}
+}
+
+// listen opens the sources' sockets, all or none. Of what cannot be had everything is told in doc, the admin's address too.
+func (p *plant) listen(s *settings, doc *config.Document, rc *router.Config) error {
+	for i, e := range s.Sources {
+		source, err := listenOn(doc, &e, p.log)
+		if err != nil {
+			return fmt.Errorf("source %s: %w", e.Name, err)
+		}
+		if source == nil {
+			continue
+		}
+		p.log.Info("listening", "source", e.Name, "on", source.Addrs())
+		p.sources = append(p.sources, source)
+		rc.Sources[i].Source = source
+	}
+	if doc.Err() != nil {
+		if s.Admin != nil {
+			if server, err := admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry}, p.log); err != nil {
+				refuseListener(doc, doc.At("admin", "listen"), s.Admin.Address(), err)
+			} else {
+				server.Close()
+			}
+		}
+		return errNotHad
+	}
+	return nil
 }
 
 // listenOn listens on all addresses of a source. Of those that cannot be had all are told in doc, and the source is nil.
@@ -80,9 +105,7 @@ func listenOn(doc *config.Document, e *config.Entry[socket.Config], log *slog.Lo
 // refuseListener tells, at its place, why something cannot be listened on.
 func refuseListener(doc *config.Document, at config.Place, address string, err error) {
 	hint := ""
-	if !strings.Contains(address, "://") { // the admin's
-		address = "tcp://" + address
-	}
+	address = withScheme(address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		hint = "another address, or end what listens there (ss -lptu shows it)"
@@ -97,6 +120,14 @@ func refuseListener(doc *config.Document, at config.Place, address string, err e
 		hint = "a directory that weir may write to"
 	}
 	doc.Errorf(at, hint, "listen on %s: %v", address, err)
+}
+
+// withScheme is scheme://… also for the admin's address.
+func withScheme(address string) string {
+	if !strings.Contains(address, "://") {
+		return "tcp://" + address
+	}
+	return address
 }
 
 // tryOwner looks whether this machine knows whose the sockets are to be.

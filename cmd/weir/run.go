@@ -155,17 +155,8 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 	p.log = log
 	p.registry = prometheus.NewRegistry()
 	p.registry.MustRegister(admin.Process(version, commit())...)
-	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
-		doc.Errorf(doc.At("state_dir"), "a directory that weir may write to", "state_dir: %v", err)
-		return errNotHad
-	}
-	if p.sole, err = takeSole(s.StateDir); err != nil {
-		hint := ""
-		if errors.Is(err, errShared) {
-			hint = "a state_dir of its own for each weir, or end the other one"
-		}
-		doc.Errorf(doc.At("state_dir"), hint, "state_dir: %s: %v", s.StateDir, err)
-		return errNotHad
+	if err := p.claim(s, doc); err != nil {
+		return err
 	}
 	letters := make(chan error, 1)
 	go func() { // while the filters load
@@ -201,27 +192,8 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 			}
 		}
 	}
-	for i, e := range s.Sources {
-		source, err := listenOn(doc, &e, log)
-		if err != nil {
-			return fmt.Errorf("source %s: %w", e.Name, err)
-		}
-		if source == nil {
-			continue
-		}
-		log.Info("listening", "source", e.Name, "on", source.Addrs())
-		p.sources = append(p.sources, source)
-		rc.Sources[i].Source = source
-	}
-	if doc.Err() != nil {
-		if s.Admin != nil {
-			if server, err := admin.Listen(*s.Admin, admin.Subject{Gatherer: p.registry}, log); err != nil {
-				refuseListener(doc, doc.At("admin", "listen"), s.Admin.Address(), err)
-			} else {
-				server.Close()
-			}
-		}
-		return errNotHad
+	if err := p.listen(s, doc, &rc); err != nil {
+		return err
 	}
 	rc.Sources = append(rc.Sources, p.more...)
 	for _, m := range p.more {
@@ -241,6 +213,23 @@ func (p *plant) build(ctx context.Context, s *settings, doc *config.Document, lo
 			refuseListener(doc, doc.At("admin", "listen"), s.Admin.Address(), err)
 			return errors.Join(errNotHad, closeDestinations(rc.Destinations))
 		}
+	}
+	return nil
+}
+
+// claim makes state_dir and keeps other weirs off it.
+func (p *plant) claim(s *settings, doc *config.Document) (err error) {
+	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
+		doc.Errorf(doc.At("state_dir"), "a directory that weir may write to", "state_dir: %v", err)
+		return errNotHad
+	}
+	if p.sole, err = takeSole(s.StateDir); err != nil {
+		hint := ""
+		if errors.Is(err, errShared) {
+			hint = "a state_dir of its own for each weir, or end the other one"
+		}
+		doc.Errorf(doc.At("state_dir"), hint, "state_dir: %s: %v", s.StateDir, err)
+		return errNotHad
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func addSetting(text, name, value string) string {
 	if ok && query != "" {
 		query += "&"
 	}
-	return base + "?" + query + name + "=" + url.QueryEscape(value)
+	return base + "?" + query + name + "=" + strings.ReplaceAll(url.QueryEscape(value), "+", "%20") // libpq knows no +
 }
 
 func isURL(text string) bool {

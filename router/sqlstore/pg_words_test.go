@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/routertest"
 )
@@ -79,5 +81,21 @@ func TestEqualAttemptsAreToldOnce(t *testing.T) {
 	d := open(t, "", Config{Postgres: config.PlainSecret("host=127.0.0.1 port=1 sslmode=prefer")})
 	if err := d.tryWrite(messages(1)...); strings.Count(err.Error(), "refused") != 1 {
 		t.Error(err)
+	}
+}
+
+// A key beside the connection string reaches libpq's parser as it was written, whichever form the string has.
+func TestASettingBesideTheConnectionStringIsTakenAsItIs(t *testing.T) {
+	for _, dsn := range []string{"postgres://u@h/d", "postgres://u@h/d?connect_timeout=3", "host=h user=u dbname=d"} {
+		for _, value := range []string{"my key", "a+b", "a&b=c", `it's \ this`, "100%", "ü"} {
+			text := addSetting(dsn, "application_name", value)
+			c, err := pgconn.ParseConfig(text)
+			if err != nil || c.RuntimeParams["application_name"] != value {
+				t.Errorf("%s: %v", text, err)
+			}
+			if got, ok := said(text, "application_name"); !ok || got != value {
+				t.Errorf("%s says %q", text, got)
+			}
+		}
 	}
 }

@@ -41,7 +41,7 @@ func (c *Config) Complete() {
 	if c.Libpq.ConnectTimeout == 0 && open("connect_timeout", "PGCONNECT_TIMEOUT") {
 		c.Libpq.ConnectTimeout = pgConnectTimeout
 	}
-	if c.Libpq.TargetSession == "" && open("target_session_attrs", "PGTARGETSESSIONATTRS") {
+	if c.Libpq.target(text) == "" {
 		c.Libpq.TargetSession = "read-write"
 	}
 	if c.Libpq.mode(text) == "" && c.Libpq.roots(text) != systemRoots {

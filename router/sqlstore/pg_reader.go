@@ -36,7 +36,7 @@ func (d *pgReader) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if words, _ := d.cfg.Libpq.words(); !says(text, "target_session_attrs") && !saidIn(words, "target_session_attrs") {
+	if d.cfg.Libpq.target(text) == "" {
 		settings.ValidateConnect = nil
 	}
 	if settings.RuntimeParams["application_name"] == "weir" {
@@ -80,15 +80,6 @@ func (d *pgReader) sessionSettings() (set []string) {
 		set = append(set, local("SET "+s))
 	}
 	return set
-}
-
-func saidIn(words [][2]string, name string) bool {
-	for _, w := range words {
-		if w[0] == name {
-			return true
-		}
-	}
-	return false
 }
 
 // failed is an error of the server's, or of the way to it, for a person.

@@ -56,7 +56,7 @@ func pgSettings(c *Config) (*pgconn.Config, error) {
 		settings.RuntimeParams["application_name"] = "weir"
 	}
 	settings.RuntimeParams["client_encoding"] = "UTF8"
-	if settings.ValidateConnect == nil && !says(text, "target_session_attrs") && os.Getenv("PGTARGETSESSIONATTRS") == "" {
+	if settings.ValidateConnect == nil && c.Libpq.target(text) == "" {
 		settings.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	if limit := c.statementTimeout(); limit > 0 {

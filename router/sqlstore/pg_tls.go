@@ -51,6 +51,11 @@ var sslModes = []string{"disable", "allow", "prefer", "require", "verify-ca", "v
 // mode is the sslmode that somebody chose, "" when nobody did.
 func (l *Libpq) mode(text string) string { return chosen(l.SSLMode, text, "sslmode", "PGSSLMODE") }
 
+// target is the target_session_attrs that somebody chose, "" when nobody did.
+func (l *Libpq) target(text string) string {
+	return chosen(l.TargetSession, text, "target_session_attrs", "PGTARGETSESSIONATTRS")
+}
+
 func (l *Libpq) roots(text string) string {
 	return chosen(string(l.SSLRootCert), text, "sslrootcert", "PGSSLROOTCERT")
 }

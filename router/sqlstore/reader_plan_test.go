@@ -288,3 +288,29 @@ func TestReaderOfPostgresWritesNothing(t *testing.T) {
 		r.Close()
 	}
 }
+
+// A standby takes no rows and is read from, unless somebody says what kind of server is meant, in any of the ways.
+func TestReaderTakesAStandbyUnlessToldOtherwise(t *testing.T) {
+	_, dsn := routertest.Postgres(t)
+	standby := addSetting(dsn, "options", "-c default_transaction_read_only=on")
+	taken := func(cfg Config) bool {
+		r, err := OpenReader(t.Context(), cfg, "")
+		if err == nil {
+			r.Close()
+		}
+		return err == nil
+	}
+	if !taken(Config{Postgres: plainSecret(standby)}) {
+		t.Error("a standby is refused")
+	}
+	if taken(Config{Postgres: plainSecret(addSetting(standby, "target_session_attrs", "read-write"))}) {
+		t.Error("the connection string has no say")
+	}
+	if taken(Config{Postgres: plainSecret(standby), Libpq: Libpq{TargetSession: "read-write"}}) {
+		t.Error("the setting has no say")
+	}
+	t.Setenv("PGTARGETSESSIONATTRS", "read-write")
+	if taken(Config{Postgres: plainSecret(standby)}) {
+		t.Error("the environment has no say")
+	}
+}

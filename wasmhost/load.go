@@ -66,7 +66,7 @@ func (h *Host) build(ctx context.Context, cfg Config, src source) (*program, err
 	}
 	module, err := meter.Rewrite(file, cfg.limits())
 	if r, ok := errors.AsType[*meter.Refused](err); ok {
-		return nil, refusedModule(cfg.Module, file, cfg.limits(), r)
+		return nil, refusedModule(cfg.Module, file, r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Module, err)

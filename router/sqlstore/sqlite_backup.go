@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +47,7 @@ func (r *Reader) Backup(ctx context.Context, b Backup) (report BackupReport, err
 	defer c.clean()
 	report, err = c.copy(ctx)
 	if err == nil && r.lite.frozen && !r.lite.current() { // a weir has begun to write: now it can be read beside that
-		if err = r.lite.reopen(ctx); err == nil {
+		if err = r.Reopen(ctx); err == nil {
 			report, err = c.copy(ctx)
 		}
 	}
@@ -172,7 +171,7 @@ func (c *copying) copy(ctx context.Context) (report BackupReport, err error) {
 	}()
 	var pages, size int64
 	err = sqlitex.ExecuteTransient(from, "SELECT page_count, page_size FROM pragma_page_count(?1), pragma_page_size(?1)", &sqlitex.ExecOptions{
-		Args: []any{cmp.Or(c.from.schema, "main")}, ResultFunc: func(s *sqlite.Stmt) error {
+		Args: []any{c.from.schemaName()}, ResultFunc: func(s *sqlite.Stmt) error {
 			pages, size = s.ColumnInt64(0), s.ColumnInt64(1)
 			return nil
 		}}) // the transaction sees the database as it is now
@@ -183,7 +182,7 @@ func (c *copying) copy(ctx context.Context) (report BackupReport, err error) {
 	if free, _, ok := diskSpace(filepath.Dir(c.Path)); ok && free < report.Bytes {
 		return report, lookError{fmt.Errorf("the copy needs %s, and %s are free where %s is to be", sized(report.Bytes), sized(free), c.Path), "make room there, or another place"}
 	}
-	backup, err := sqlite.NewBackup(to, "main", from, cmp.Or(c.from.schema, "main"))
+	backup, err := sqlite.NewBackup(to, "main", from, c.from.schemaName())
 	if err != nil {
 		return report, c.failed("begin the copy", err)
 	}
@@ -280,9 +279,4 @@ func (c *copying) failed(attempt string, err error) error {
 		return lookError{f, "make room where " + c.Path + " is to be"}
 	}
 	return f
-}
-
-func (d *liteReader) reopen(ctx context.Context) error {
-	d.close()
-	return d.open(ctx)
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 
@@ -41,7 +40,7 @@ func (d *liteReader) tables(ctx context.Context, rows Rows) error {
 	}
 	var all []found
 	err := sqlitex.ExecuteTransient(d.conn, "SELECT name, type = 'table' AND NOT wr FROM pragma_table_list WHERE schema = ? AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
-		&sqlitex.ExecOptions{Args: []any{cmp.Or(d.schema, "main")}, ResultFunc: func(s *sqlite.Stmt) error {
+		&sqlitex.ExecOptions{Args: []any{d.schemaName()}, ResultFunc: func(s *sqlite.Stmt) error {
 			all = append(all, found{s.ColumnText(0), s.ColumnBool(1)})
 			return nil
 		}})
@@ -54,7 +53,7 @@ func (d *liteReader) tables(ctx context.Context, rows Rows) error {
 			about = d.about(table{d.schema, t.name})
 		}
 		err = sqlitex.ExecuteTransient(d.conn, "SELECT name, type FROM pragma_table_xinfo(?, ?) WHERE hidden <> 1",
-			&sqlitex.ExecOptions{Args: []any{t.name, cmp.Or(d.schema, "main")}, ResultFunc: func(s *sqlite.Stmt) error {
+			&sqlitex.ExecOptions{Args: []any{t.name, d.schemaName()}, ResultFunc: func(s *sqlite.Stmt) error {
 				return rows.Row([]Value{{TextValue, []byte(t.name)}, about, {TextValue, []byte(s.ColumnText(0))}, {TextValue, []byte(s.ColumnText(1))}})
 			}})
 	}

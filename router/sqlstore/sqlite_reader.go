@@ -28,9 +28,13 @@ type liteReader struct {
 	conn   *sqlite.Conn // nil: closed
 	file   os.FileInfo  // of what conn has open
 	frozen bool         // conn takes the file for one that does not change
-	told   [3]int64     // what news told of: number of the connection, data_version, schema_version
-	opened int64        // how often
-	before os.FileInfo  // what news told of
+	told   liteVersion  // what news told of
+}
+
+// liteVersion is another one when something has changed in a file, or another file is open.
+type liteVersion struct {
+	file         os.FileInfo
+	data, schema int64
 }
 
 func (d *liteReader) open(ctx context.Context) error {
@@ -54,7 +58,6 @@ func (d *liteReader) connect(ctx context.Context) error {
 		return fmt.Errorf("open %s: %w", d.path, err)
 	}
 	name.Path, name.RawQuery = filepath.ToSlash(abs), query.Encode()
-	d.opened++
 	if d.conn, err = sqlite.OpenConn(name.String(), sqlite.OpenReadOnly|sqlite.OpenURI); err != nil {
 		d.conn = nil
 		return d.failed("open", err)

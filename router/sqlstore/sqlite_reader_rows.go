@@ -61,12 +61,7 @@ func (d *liteReader) exec(ctx context.Context, attempt, sql string, args []any, 
 	}
 }
 
-func (d *liteReader) schemaName() string {
-	if d.schema == "" {
-		return "main"
-	}
-	return d.schema
-}
+func (d *liteReader) schemaName() string { return cmp.Or(d.schema, "main") }
 
 func (d *liteReader) list(ctx context.Context) (names []string, err error) {
 	err = d.exec(ctx, "list the tables of", "SELECT name, sql FROM "+quote(d.schemaName())+".sqlite_schema WHERE type IN ('table', 'view') ORDER BY name", nil, func(s *sqlite.Stmt) bool {
@@ -332,17 +327,16 @@ func (d *liteReader) after(ctx context.Context, t *seen, q *Look, id, to int64, 
 }
 
 func (d *liteReader) news(ctx context.Context) (n news, err error) {
-	now := [3]int64{}
-	for i, pragma := range []string{"", "data_version", "schema_version"} {
-		if pragma == "" {
-			continue
-		}
-		if err := d.exec(ctx, "look at", "PRAGMA "+quote(d.schemaName())+"."+pragma, nil, func(s *sqlite.Stmt) bool { now[i] = s.ColumnInt64(0); return false }); err != nil {
+	before, now := d.told, liteVersion{}
+	for _, v := range []struct {
+		pragma string
+		is     *int64
+	}{{"data_version", &now.data}, {"schema_version", &now.schema}} {
+		if err := d.exec(ctx, "look at", "PRAGMA "+quote(d.schemaName())+"."+v.pragma, nil, func(s *sqlite.Stmt) bool { *v.is = s.ColumnInt64(0); return false }); err != nil {
 			return n, err
 		}
 	}
-	now[0] = d.opened
-	n = news{rows: now != d.told, tables: now[0] != d.told[0] || now[2] != d.told[2], replaced: d.before != nil && !os.SameFile(d.before, d.file)}
-	d.told, d.before = now, d.file
-	return n, nil
+	now.file = d.file // each connection has one of its own
+	d.told = now
+	return news{rows: now != before, tables: now.file != before.file || now.schema != before.schema, replaced: before.file != nil && !os.SameFile(before.file, now.file)}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -87,7 +86,7 @@ func (l *logs) writer(c *cobra.Command, out io.Writer) (logWriter, error) {
 	colors := false
 	switch l.color {
 	case "auto":
-		colors = terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		colors = terminal && coloured()
 	case "always", "never":
 		colors = l.color == "always"
 	default:

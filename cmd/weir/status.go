@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,7 +106,4 @@ func (w *statusShow) once(ctx context.Context) error {
 	return nil
 }
 
-// colors reports whether the output may be coloured (NO_COLOR: no-color.org).
-func (w *statusShow) colors() bool {
-	return w.terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
+func (w *statusShow) colors() bool { return w.terminal && coloured() }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"unicode/utf8"
 )
@@ -24,6 +25,9 @@ func (h hue) in(text string, colors bool) string {
 	}
 	return "\x1b[" + string(h) + "m" + text + "\x1b[0m"
 }
+
+// coloured reports whether those who read a terminal want colours (NO_COLOR: no-color.org).
+func coloured() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
 // A cell is a text of a table. Numbers stand at the right.
 type cell struct {

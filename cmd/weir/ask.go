@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -40,7 +41,6 @@ func (f adminFlag) find(c *cobra.Command) (*admin.Config, error) {
 		err := refuse(c, doc)
 		return nil, usageError{fmt.Errorf("%w; --admin ADDRESS asks a weir that runs without reading it", err)}
 	}
-	s.resolve(doc)
 	if s.Admin == nil {
 		return nil, usagef("this configuration has no admin: section, by which weir could be asked; add\n\n    admin: { listen: %s }\n\nand restart weir, or name the address of another one with --admin", admin.DefaultListen)
 	}
@@ -64,23 +64,22 @@ func ask(ctx context.Context, at *admin.Config, method, path string, patience ti
 		return unreached(at, err, patience)
 	}
 	defer answer.Body.Close()
-	for _, code := range codes {
-		if answer.StatusCode == code {
-			if err := json.NewDecoder(io.LimitReader(answer.Body, 64<<20)).Decode(into); err != nil {
-				return fmt.Errorf("read the answer of %s: %w", at.Address(), silent(err, patience))
-			}
-			return nil
-		}
-	}
-	if answer.StatusCode == http.StatusNotFound {
+	switch {
+	case slices.Contains(codes, answer.StatusCode):
+	case answer.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("ask weir at %s: it knows no %s: it is an older version, or something else", at.Address(), path)
+	default:
+		return fmt.Errorf("ask weir at %s: it answered %s", at.Address(), answer.Status)
 	}
-	return fmt.Errorf("ask weir at %s: it answered %s", at.Address(), answer.Status)
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 64<<20)).Decode(into); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", at.Address(), silent(err, patience))
+	}
+	return nil
 }
 
 // unreached says why nobody answered, and what to look at.
 func unreached(at *admin.Config, err error, patience time.Duration) error {
-	var cause error = err
+	cause := err
 	for e := errors.Unwrap(err); e != nil; e = errors.Unwrap(e) {
 		cause = e // the last one is the system's
 	}

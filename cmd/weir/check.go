@@ -50,7 +50,6 @@ func check(c *cobra.Command, connect bool) error {
 	s, doc := loadSettings(c)
 	var guests []*wasmhost.Guest
 	if doc.Readable() {
-		s.resolve(doc)
 		host, loaded, err := loadGuests(c.Context(), s, doc, "", log)
 		if err != nil {
 			return usageError{err}

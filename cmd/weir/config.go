@@ -93,8 +93,8 @@ func addConfigFlag(c *cobra.Command) {
 	c.Flags().StringArrayP("config", "c", nil, "configuration `file`, or a directory of *.yaml; may be given more than once (default ./weir.yaml, /etc/weir/weir.yaml, built-in)")
 }
 
-// loadSettings reads and wires the configuration. Whether the settings are
-// usable says the document's Err.
+// loadSettings reads and wires the configuration, and makes its paths usable.
+// Whether they can be used says the document's Err.
 func loadSettings(c *cobra.Command) (*settings, *config.Document) {
 	s := newSettings()
 	opts := config.Options{NotYet: notYet, Stdin: c.InOrStdin()}
@@ -108,6 +108,7 @@ func loadSettings(c *cobra.Command) (*settings, *config.Document) {
 	if doc.Readable() {
 		s.wire(doc)
 		s.warn(doc)
+		s.resolve(doc)
 	}
 	return s, doc
 }
@@ -165,7 +166,6 @@ func (f stateFlag) find(c *cobra.Command) error {
 	if doc.Err() != nil {
 		return refuse(c, doc)
 	}
-	s.resolve(doc)
 	*f.dir = s.StateDir
 	return nil
 }

@@ -46,7 +46,6 @@ begin with.`,
 		if doc.Err() != nil {
 			return refuse(c, doc)
 		}
-		s.resolve(doc)
 		s.complete()
 		if *origin {
 			return doc.ShowOrigin(c.OutOrStdout(), s, builtinName)

@@ -55,7 +55,6 @@ The exit code is 0 when no letter is left of those that were meant, else 1.`,
 		if doc.Err() != nil {
 			return refuse(c, doc)
 		}
-		s.resolve(doc)
 		r.settings, r.flags = s, &through
 		if *place.dir == "" {
 			*place.dir = s.StateDir

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/weirlog/weir/router"
-	"github.com/weirlog/weir/router/config"
 	"github.com/weirlog/weir/router/syslog"
 )
 
@@ -62,12 +61,7 @@ func sent(t *testing.T, words string) *router.Message {
 // readMatch reads a match as the file of a whole configuration has it.
 func readMatch(t *testing.T, text string) *router.Match {
 	t.Helper()
-	s := newSettings()
-	doc := config.Parse(s, config.Options{NotYet: notYet}, "weir.yaml", []byte(matchFile(text)))
-	if doc.Readable() {
-		s.wire(doc)
-		s.warn(doc)
-	}
+	s, doc := loadText(matchFile(text))
 	if err := doc.Err(); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

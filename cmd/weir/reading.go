@@ -44,7 +44,6 @@ func (f readingFlags) find(c *cobra.Command, arg string) (*reading, error) {
 		}
 		return nil, refuse(c, doc)
 	}
-	s.resolve(doc)
 	if *f.dir == "" {
 		*f.dir = s.StateDir
 	}

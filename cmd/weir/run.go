@@ -52,7 +52,6 @@ func run(c *cobra.Command, more ...router.SourceConfig) error {
 	s, doc := loadSettings(c)
 	missing := false
 	if doc.Readable() {
-		s.resolve(doc)
 		missing = s.try(doc)
 	}
 	if doc.Err() != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -206,7 +207,9 @@ func writeLetterJSON(w io.Writer, l *deadletter.Letter) {
 		Record      json.RawMessage `json:"record"`
 		Raw         string          `json:"raw_b64,omitempty"`
 	}{l.Number, l.Time, l.Destination, l.Route, l.Filter, l.Code, l.Column, l.Reason, l.Record, base64.StdEncoding.EncodeToString(l.Raw)}
-	encoder := json.NewEncoder(w)
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
 	encoder.Encode(object)
+	w.Write(appendSafe(nil, line.Bytes()))
 }

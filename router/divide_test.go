@@ -124,7 +124,11 @@ func TestDividingCostsNoAllocationForAMessage(t *testing.T) {
 		d.recycle()
 	})
 	plain := testing.AllocsPerRun(50, func() { in.severe(t, 800).free() })
-	if n-plain > 400 { // pools that the collector, or the race detector, has emptied; one for each message would be 800
+	most := 75.0 // some for each batch; one for each message of the smallest route would be 100 more
+	if raceDetector {
+		most = 400
+	}
+	if n-plain > most {
 		t.Errorf("%v allocations for 800 messages", n-plain)
 	}
 }

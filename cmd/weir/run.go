@@ -105,7 +105,7 @@ func run(c *cobra.Command, more ...router.SourceConfig) error {
 func logWarnings(log *slog.Logger, all, told []config.Mistake) {
 	for _, w := range all {
 		if !slices.Contains(told, w) {
-			log.Warn(config.Redact(w.What), "at", w.Place.String(), "try", config.Redact(w.Hint))
+			log.Warn(w.What, "at", w.Place.String(), "try", w.Hint)
 		}
 	}
 }

@@ -200,6 +200,7 @@ func (d *Document) add(m Mistake) {
 		hide := strings.NewReplacer(d.revealed...)
 		m.What, m.Hint = hide.Replace(m.What), hide.Replace(m.Hint)
 	}
+	m.What, m.Hint = redact(m.What), redact(m.Hint)
 	k := told{m.Place, m.What}
 	if d.told[k] {
 		return

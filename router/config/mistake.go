@@ -8,6 +8,7 @@ import (
 )
 
 // A Mistake is what is wrong at a place in a file, told so that it can be mended.
+// Those of a Document hold no secrets.
 type Mistake struct {
 	Place   Place
 	What    string // the fact, in lower case
@@ -26,14 +27,14 @@ func (m Mistake) String() string {
 	if m.Warning {
 		b.WriteString("warning: ")
 	}
-	b.WriteString(Redact(m.What))
+	b.WriteString(m.What)
 	m.Place.quote(&b)
 	if m.Other.file != nil {
 		b.WriteString("\n  the other one is " + m.Other.String())
 		m.Other.quote(&b)
 	}
 	if m.Hint != "" {
-		b.WriteString("\n  try: " + Redact(m.Hint))
+		b.WriteString("\n  try: " + m.Hint)
 	}
 	return b.String()
 }

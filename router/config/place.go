@@ -40,7 +40,7 @@ type file struct {
 	root    *yaml.Node       // its top-level mapping; nil when it is empty or broken
 	broken  bool             // could not be read
 	secret  []bool           // by line: in a block that must not be shown
-	secrets []*regexp.Regexp // texts that must not be shown, beside those that Redact knows
+	secrets []*regexp.Regexp // texts that must not be shown, beside those that redact knows
 }
 
 func (f *file) at(n *yaml.Node) Place { return Place{f, n.Line, n.Column} }

@@ -24,9 +24,9 @@ const (
 // secretKey tells by its name whether a setting holds a secret.
 var secretKey = regexp.MustCompile(`(?i)password|passwd|passphrase|secret|token|api_?key`)
 
-// Redact hides the passwords in a text: in URLs and behind password=. References such as
+// redact hides the passwords in a text: in URLs and behind password=. References such as
 // ${file:/run/secrets/pg} stay: they are no secret.
-func Redact(s string) string {
+func redact(s string) string {
 	out, _ := hideAll(inTexts, s, 0)
 	return out
 }

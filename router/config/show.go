@@ -154,9 +154,9 @@ func (s *shower) show(v reflect.Value, path string, opt options) *yaml.Node {
 		case secretKey.MatchString(key):
 			return scalarNode("!!str", hideSecret(key, v.String()))
 		case t == templateType:
-			return scalarNode("!!str", Redact(v.String()))
+			return scalarNode("!!str", redact(v.String()))
 		}
-		return scalarNode("!!str", strings.ReplaceAll(Redact(v.String()), "$", "$$"))
+		return scalarNode("!!str", strings.ReplaceAll(redact(v.String()), "$", "$$"))
 	case reflect.Bool:
 		return scalarNode("!!bool", strconv.FormatBool(v.Bool()))
 	case reflect.Float64, reflect.Float32:
@@ -228,7 +228,7 @@ func (s *shower) copy(f *file, n *yaml.Node, key string, depth int) *yaml.Node {
 		if secretKey.MatchString(key) && n.Tag != "!!bool" && n.Tag != "!!null" {
 			c.Value = hideSecret(key, f.moveReferences(n.Value))
 		} else {
-			c.Value = f.moveReferences(Redact(n.Value))
+			c.Value = f.moveReferences(redact(n.Value))
 		}
 		if c.Value == hidden {
 			c.Tag = "!!str"
@@ -310,7 +310,7 @@ func hideSecret(key, text string) string {
 	case isReference(text):
 		return text
 	case !secretKey.MatchString(key) && strings.ContainsAny(text, "=/"):
-		return Redact(text)
+		return redact(text)
 	}
 	return hidden
 }

@@ -88,11 +88,7 @@ func reachBy(doc *config.Document, list some[glob], compile func(glob) router.Gl
 		p := compile(g)
 		fits := func(l listened) bool { return p.Matches([]byte(of(l))) }
 		if !slices.ContainsFunc(all, fits) {
-			hint := config.Nearest(g.text, known)
-			if hint == "" {
-				hint = strings.Join(known, ", ")
-			}
-			doc.Errorf(g.place, hint, "%s %s can never be: %s %s", key, asWritten(g.text), there, strings.Join(known, ", "))
+			doc.Errorf(g.place, config.Suggest(g.text, known), "%s %s can never be: %s %s", key, asWritten(g.text), there, strings.Join(known, ", "))
 			wrong = true
 			continue
 		}

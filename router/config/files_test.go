@@ -23,7 +23,7 @@ func files(t *testing.T, all map[string]string) {
 	}
 }
 
-// told is what is said of files, each mistake's first line.
+// toldOf is what is said of files, each mistake's first line.
 func toldOf(paths ...string) (out []string) {
 	for _, m := range Load(&sample{}, sampleOptions, paths...).Mistakes() {
 		line, _, _ := strings.Cut(m.String(), "\n")
